@@ -1,0 +1,254 @@
+/** The agent's own server, seen and commanded for the lease: what is known of it now, and what was done to it last. */
+import type { Clock } from "../../clock/clock.ts";
+import type { Logger } from "../../log/log.ts";
+import type { Output, ServerSight } from "../../plan/lease/context.ts";
+import type { DiskStanding } from "../gate/disk.ts";
+import type { ServerLook } from "../server-control.ts";
+import type { Supervisor } from "../supervise/supervisor.ts";
+import { isFence, sameRule, type WriteRule } from "../write-rule.ts";
+import type { Addresses } from "./addresses.ts";
+import type { Claim, Eras } from "./eras.ts";
+import type { LeaseCommands } from "./lease-commands.ts";
+import { Sights } from "./sight.ts";
+
+export interface OwnServerOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly node: string;
+  /** Names runs of servers apart that have the same number on different machines. */
+  readonly podIp: string;
+  readonly supervisor: Pick<
+    Supervisor,
+    "phase" | "admitted" | "arrived" | "look" | "lookedAt" | "freshLook" | "suspended" | "note" | "kill"
+  >;
+  readonly commands: LeaseCommands;
+  readonly eras: Eras;
+  readonly addresses: Addresses;
+  readonly readDisk: () => Promise<DiskStanding>;
+  /** Whether the running server keeps its data in an append-only file, and was started from it. */
+  readonly appendOnly: () => boolean;
+  /** What people want while the lease holds. */
+  readonly wantedRule: () => WriteRule;
+  readonly bootTime: () => number;
+  /** Something of the server changed: decide again. */
+  readonly onChange: () => void;
+}
+
+/** `hold` keeps writes waiting for a while; `settle` is for a server that does not lead any more. */
+export type Command =
+  | (Output & { readonly do: "fence" | "unfence" | "promote" })
+  | { readonly do: "hold" }
+  | { readonly do: "settle" };
+
+/** Longer than any handover or election takes: what comes after it is decided before it is over. */
+const HOLD_MS = 10_000;
+/** For how long what the kernel said of the process counts: one that is stopped has a second. */
+const SUSPENDED_MS = 150;
+/** A hold that ends soon is none. */
+const HOLD_MARGIN_MS = 2000;
+
+export class OwnServer {
+  readonly #options: OwnServerOptions;
+  readonly #sights = new Sights();
+  #disk: { readonly run: string; readonly standing: DiskStanding } | undefined;
+  #readingDisk: Promise<void> | undefined;
+  #wasPrimary = false;
+  #suspended = { at: Number.NEGATIVE_INFINITY, is: false };
+  /** One command at a time: what comes meanwhile is decided upon again when it is done. */
+  #commanding = false;
+  #commandedAt = Number.NEGATIVE_INFINITY;
+  /** Until when clients that write are kept waiting, on the agent's own clock. */
+  #heldUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(options: OwnServerOptions) {
+    this.#options = options;
+  }
+
+  get run(): string {
+    const { supervisor, podIp } = this.#options;
+    const process = supervisor.admitted?.process;
+    if (process !== undefined) return `${podIp}/${process.pid}/${process.startedAt}`;
+    return supervisor.arrived === undefined ? "" : `${podIp}/${supervisor.arrived}`;
+  }
+
+  get look(): ServerLook | undefined {
+    return this.#options.supervisor.look;
+  }
+
+  /** The stream of writes it is in, as others are told. */
+  get stream(): string {
+    return this.look?.streams[0] ?? "";
+  }
+
+  /** From now on its stream is of this epoch: before anything is written in it. */
+  beginEra(epoch: number): void {
+    if (this.look !== undefined) this.#options.eras.begin(this.stream, epoch, this.claim.base);
+  }
+
+  /** Of which epoch its data is, and how far it was when its stream began. */
+  get claim(): Claim {
+    const { eras, appendOnly } = this.#options;
+    const { look } = this;
+    if (look !== undefined) return eras.claimOf(look.streams, Number(look.replication?.offset ?? 0n), appendOnly);
+    const standing = this.#disk?.standing;
+    return eras.claimOf([standing?.stream ?? ""], 0, () => standing?.mode === "append-only");
+  }
+
+  get nodeId(): string {
+    return this.look?.cluster?.nodeId ?? this.#disk?.standing.nodeId ?? "";
+  }
+
+  /** Undefined while it is not known what a stopped server has left behind. */
+  sight(shards: number): ServerSight | undefined {
+    const { supervisor, addresses, node } = this.#options;
+    const { look, run } = this;
+    const disk = look === undefined && supervisor.admitted === undefined ? this.#diskOf(run) : undefined;
+    const { epoch: dataEpoch, base: streamBase } = this.claim;
+    const sight = this.#sights.of({
+      phase: supervisor.phase,
+      run,
+      suspended: this.#isSuspended(),
+      fenced: this.#fenced(),
+      look,
+      disk,
+      dataEpoch,
+      streamBase,
+      wasPrimary: this.#wasPrimary,
+      shards,
+      node,
+      nodeId: this.nodeId,
+      names: addresses.names,
+    });
+    if (sight.phase === "gated" && disk === undefined) return undefined;
+    if (sight.role !== undefined) this.#wasPrimary = sight.role === "primary";
+    return sight;
+  }
+
+  /** As of now, of a running server; what its disk holds, of a stopped one. False when it cannot be told. */
+  async refresh(signal: AbortSignal): Promise<boolean> {
+    const { supervisor } = this.#options;
+    if (supervisor.admitted === undefined) {
+      await this.#readDisk();
+      return true;
+    }
+    return (await supervisor.freshLook(0, signal)) !== undefined;
+  }
+
+  /** The server has ended: what it left is read anew. */
+  ended(): void {
+    this.#disk = undefined;
+    this.#heldUntil = Number.NEGATIVE_INFINITY;
+    void this.#readDisk();
+  }
+
+  kill(why: string): void {
+    const { log, supervisor } = this.#options;
+    log.error({ why }, "the server is killed");
+    supervisor.kill();
+  }
+
+  /** Whether it is to be commanded at all is for the rules to say. */
+  carryOut(command: Command): void {
+    if (this.#commanding) return;
+    this.#commanding = true;
+    void this.#command(command).finally(() => {
+      this.#commanding = false;
+      this.#options.onChange();
+    });
+  }
+
+  /** Whether clients that write wait here. */
+  get holds(): boolean {
+    return this.#options.clock.monotonic() < this.#heldUntil;
+  }
+
+  /** Whether its write rule is another than the lease last set: somebody changed it, or people want another. */
+  get ruleDiffers(): boolean {
+    const rule = this.#seenRule();
+    return rule !== undefined && !isFence(rule) && !sameRule(rule, this.#options.wantedRule());
+  }
+
+  async #command(command: Command): Promise<void> {
+    const { log, clock, bootTime } = this.#options;
+    try {
+      if ("notAfter" in command && bootTime() > command.notAfter) return;
+      await this.#send(command);
+      log.info({ command: command.do }, "done to the server");
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      log.warn({ command: command.do, why }, "the server did not confirm it");
+    } finally {
+      this.#commandedAt = clock.monotonic();
+    }
+  }
+
+  async #send(command: Command): Promise<void> {
+    const { commands, wantedRule, supervisor, clock } = this.#options;
+    const { run } = this;
+    switch (command.do) {
+      case "fence":
+        await commands.fence();
+        break;
+      case "hold":
+        await commands.hold(HOLD_MS);
+        this.#heldUntil = clock.monotonic() + HOLD_MS;
+        return;
+      case "settle":
+        await commands.settle();
+        this.#heldUntil = Number.NEGATIVE_INFINITY;
+        break;
+      case "unfence":
+        // Noted before it is true: a fence that is noted down must hold.
+        supervisor.note({ fenced: false });
+        await commands.unfence(wantedRule());
+        this.#heldUntil = Number.NEGATIVE_INFINITY;
+        return;
+      case "promote":
+        supervisor.note({ fenced: false });
+        this.#heldUntil = clock.monotonic() + HOLD_MS;
+        await commands.promote(command.how, wantedRule(), HOLD_MS);
+        return;
+    }
+    if (this.run === run) supervisor.note({ fenced: true });
+  }
+
+  #isSuspended(): boolean {
+    const at = this.#options.clock.monotonic();
+    if (at - this.#suspended.at >= SUSPENDED_MS) this.#suspended = { at, is: this.#options.supervisor.suspended };
+    return this.#suspended.is;
+  }
+
+  /** By what was done to it last, or by what it said since. */
+  #fenced(): boolean {
+    if (this.#options.clock.monotonic() < this.#heldUntil - HOLD_MARGIN_MS) return true;
+    const noted = this.#options.supervisor.admitted?.fenced ?? true;
+    const rule = this.#seenRule();
+    return rule === undefined ? noted : isFence(rule);
+  }
+
+  #seenRule(): WriteRule | undefined {
+    const { supervisor } = this.#options;
+    return !this.#commanding && supervisor.lookedAt > this.#commandedAt ? this.look?.writeRule : undefined;
+  }
+
+  #diskOf(run: string): DiskStanding | undefined {
+    if (this.#disk?.run === run) return this.#disk.standing;
+    void this.#readDisk();
+    return undefined;
+  }
+
+  async #readDisk(): Promise<void> {
+    this.#readingDisk ??= this.#readOnce().finally(() => {
+      this.#readingDisk = undefined;
+    });
+    await this.#readingDisk;
+  }
+
+  async #readOnce(): Promise<void> {
+    const { run } = this;
+    const standing = await this.#options.readDisk();
+    if (run !== this.run) return;
+    this.#disk = { run, standing };
+    this.#options.onChange();
+  }
+}

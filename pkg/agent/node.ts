@@ -1,0 +1,419 @@
+/**
+ * The node: everything that this agent knows of its server and does with it, for whoever asks. What runs by itself (the
+ * supervisor, the applying) is started by the agent.
+ */
+import { join } from "node:path";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type Clock, pause } from "../clock/clock.ts";
+import type { Logger } from "../log/log.ts";
+import type { ConfigureRequest, HandoverRequest } from "../rpc/gen/valkey/agent/v1/agent_pb.ts";
+import type { GetStandingResponse } from "../rpc/gen/valkey/agent/v1/peer_pb.ts";
+import {
+  type AppliedConfiguration,
+  type NodeState,
+  Role,
+  ServerPhase,
+  type Trouble,
+} from "../rpc/gen/valkey/agent/v1/state_pb.ts";
+import type { AgentIdentity } from "./agent-identity.ts";
+import type { AgentOptions } from "./agent-options.ts";
+import { ApplyLoop } from "./apply-loop.ts";
+import { roomAt, roomTrouble } from "./disk-room.ts";
+import { isDiskFull } from "./files.ts";
+import { Aside } from "./gate/aside.ts";
+import { type DiskStanding, readDisk } from "./gate/disk.ts";
+import { gateText } from "./gate/gate-text.ts";
+import type { AskPeers } from "./gate/peers.ts";
+import { type Mode, modeWhileRunning, readMode, writeMode } from "./gate/persistence.ts";
+import { handoverResponse } from "./handover-response.ts";
+import { Health } from "./health.ts";
+import { type Lease, makeLease } from "./lease/lease.ts";
+import type { Opening } from "./lease/lease-driver.ts";
+import { nodeState } from "./node-state.ts";
+import { ownStanding } from "./own-standing.ts";
+import { phaseInWords } from "./readiness.ts";
+import type { Reason } from "./report/reporter.ts";
+import type { Served } from "./serve/agent-services.ts";
+import type { ServerControl, Wanted } from "./server-control.ts";
+import {
+  type AgentLogin,
+  essentialsOf,
+  makeReplica,
+  wantedOfNode,
+  writeNodeFiles,
+  writeServerConf,
+} from "./server-files.ts";
+import { Shard } from "./shard.ts";
+import { StartTroubles } from "./start-troubles.ts";
+import { type ServerEvent, Supervisor } from "./supervise/supervisor.ts";
+import type { WantedStore } from "./wanted-store.ts";
+
+export interface NodeDeps {
+  readonly options: AgentOptions;
+  readonly bootId: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly control: ServerControl;
+  readonly login: AgentLogin;
+  readonly store: WantedStore;
+  readonly identity: AgentIdentity;
+  readonly ask: AskPeers;
+  readonly tell: (reason: Reason, message: string) => void;
+  /** Something changed that the operator should hear of soon. */
+  readonly onChange: () => void;
+}
+
+/** A state that is told is never older than this while the server answers. */
+const FRESH_MS = 200;
+const STANDING_MS = 1500;
+/** Of the answer to Configure: what is not applied by then is told by a later state. */
+const APPLY_MS = 2500;
+/** Of a server that has to leave its cluster. */
+const STOP_MS = 30_000;
+/** Of the operator's question whether this node leads by now. */
+const PROMOTED_MS = 2000;
+
+export class Node implements Served {
+  readonly bootId: string;
+  readonly control: ServerControl;
+  readonly supervisor: Supervisor;
+  readonly applying: ApplyLoop;
+  readonly #deps: NodeDeps;
+  readonly #shard: Shard;
+  readonly #starts = new StartTroubles();
+  readonly #health: Health;
+  readonly #aside: Aside;
+  #made: { readonly of: Wanted; readonly wanted: Wanted } | undefined;
+  readonly lease: Lease;
+
+  constructor(deps: NodeDeps) {
+    const { options, clock, log, control } = deps;
+    this.#deps = deps;
+    this.bootId = deps.bootId;
+    this.control = control;
+    this.#shard = new Shard({
+      node: options.node,
+      store: deps.store,
+      ask: deps.ask,
+      standing: (signal) => this.standing(this.bootId, signal),
+    });
+    this.supervisor = new Supervisor({
+      paths: options.paths,
+      clock,
+      log,
+      control,
+      gate: {
+        opening: () => this.lease.driver.opening,
+        taken: () => this.lease.driver.takeOpening(),
+        waitsFor: () => deps.store.problem ?? this.lease.driver.gateWaitsFor,
+      },
+      prepare: (opening) => this.#prepare(opening),
+      reset: () => writeServerConf(options.paths),
+      onEvent: (event) => this.#heard(event),
+    });
+    this.lease = makeLease({
+      options,
+      clock,
+      log,
+      bootId: deps.bootId,
+      login: deps.login,
+      ask: deps.ask,
+      tell: deps.tell,
+      supervisor: this.supervisor,
+      readDisk: () => this.#disk(),
+      wanted: () => deps.store.current,
+      stop: () => control.shutdown(true, AbortSignal.timeout(STOP_MS)),
+    });
+    this.#aside = new Aside({
+      data: options.paths.data,
+      version: options.valkeyVersion,
+      emptied: () => this.lease.eras.forgetLast(),
+      tell: (message) => deps.tell("FilesSetAside", message),
+    });
+    this.#health = new Health({
+      clock,
+      log,
+      supervisor: this.supervisor,
+      noLeaseMs: () => this.lease.driver.noLeaseMs,
+      learning: () => this.lease.driver.learning,
+    });
+    this.applying = new ApplyLoop({
+      clock,
+      log,
+      control,
+      wanted: () => this.#applicable(),
+      runId: () => this.supervisor.look?.runId,
+      onChange: deps.onChange,
+    });
+  }
+
+  /** Why clients cannot use this node; undefined when they can. */
+  get notReady(): string | undefined {
+    return this.#health.notReady;
+  }
+
+  async state(signal: AbortSignal): Promise<NodeState> {
+    const { supervisor, applying } = this;
+    await supervisor.freshLook(FRESH_MS, signal);
+    const { phase, waitsFor, look } = supervisor;
+    const disk = look === undefined ? await this.#disk() : undefined;
+    return nodeState({
+      bootId: this.bootId,
+      phase,
+      waitsFor,
+      ready: this.notReady === undefined,
+      look,
+      disk,
+      applied: applying.applied,
+      drifts: applying.drifts,
+      troubles: this.#troubles(disk),
+      identityThumbprint: this.#deps.identity.thumbprint,
+    });
+  }
+
+  /** As of now: on an answer that is a moment old a peer could be let in against data that came in that moment. */
+  async standing(askedByBootId: string, signal: AbortSignal): Promise<GetStandingResponse> {
+    const { supervisor, bootId } = this;
+    const { node } = this.#deps.options;
+    const look = await supervisor.freshLook(0, AbortSignal.any([signal, AbortSignal.timeout(STANDING_MS)]));
+    const disk = await this.#disk();
+    const { phase, retired, admitted } = supervisor;
+    if (admitted !== undefined && look === undefined && phase !== ServerPhase.LOADING) {
+      throw new ConnectError("the server does not answer: what it holds is not known", Code.Unavailable);
+    }
+    const whole = phase === ServerPhase.LOADING || admitted === undefined ? undefined : look;
+    const fenced = admitted?.fenced ?? false;
+    return ownStanding({ node, bootId, askedByBootId, phase, retired, fenced, look: whole, disk });
+  }
+
+  async configure(request: ConfigureRequest, signal: AbortSignal): Promise<AppliedConfiguration | undefined> {
+    const { store, identity, log } = this.#deps;
+    const { configuration, secrets } = request;
+    this.#shard.sighted(request.sightings);
+    this.#tellSightings();
+    if (store.push({ configuration, secrets })) {
+      const wanted = store.current;
+      log.info({ configuration: wanted?.configuration.hash, secrets: wanted?.secrets.hash }, "new configuration");
+    }
+    const applied = await this.applying.settled(AbortSignal.any([signal, AbortSignal.timeout(APPLY_MS)]));
+    if (request.identity !== undefined) pushIdentity(identity, request.identity);
+    this.#deps.onChange();
+    return applied;
+  }
+
+  whyNoCommands(): string | undefined {
+    const { phase } = this.supervisor;
+    return phase === ServerPhase.RUNNING ? undefined : `no command can be sent: ${phaseInWords(phase)}`;
+  }
+
+  async proveOwn(signal: AbortSignal): Promise<void> {
+    await this.#shard.proveOwn(signal);
+  }
+
+  async promoted(signal: AbortSignal): Promise<void> {
+    const until = this.#deps.clock.monotonic() + PROMOTED_MS;
+    do {
+      const look = await this.supervisor.freshLook(FRESH_MS, signal);
+      if (look?.cluster?.role === Role.PRIMARY && look.cluster.slots.length > 0) return;
+    } while ((await pause(this.#deps.clock, FRESH_MS, signal)) && this.#deps.clock.monotonic() < until);
+    const [hold] = this.lease.driver.holds;
+    const why = hold === undefined ? "no member has asked for its place yet" : hold.reason;
+    throw new ConnectError(`the agents have not promoted it: ${why}`, Code.FailedPrecondition);
+  }
+
+  /** What a pod that goes away does with its server's role: its replica with the newest copy leads before it ends. */
+  async leave(signal: AbortSignal): Promise<string> {
+    this.#deps.tell("PodTerminating", this.notReady ?? "the pod was told to go while its node serves clients");
+    const { result, writesWaitedMs } = await this.lease.driver.leave(signal);
+    return result === "handed-over" ? `handed over, writes waited for ${writesWaitedMs} ms` : result;
+  }
+
+  async handOver({ nodeId, successor }: HandoverRequest, signal: AbortSignal) {
+    const own = this.supervisor.look?.cluster?.nodeId ?? "";
+    if (nodeId !== own) {
+      throw new ConnectError(`refused to hand over: this node is ${own}, not ${nodeId}`, Code.FailedPrecondition);
+    }
+    const handover = await this.lease.driver.handOver(successor === "" ? undefined : successor, signal);
+    const look = await this.supervisor.freshLook(0, signal);
+    this.#deps.onChange();
+    return handoverResponse(handover, this.lease.addresses.nameOf(look?.cluster?.primaryId ?? ""), successor);
+  }
+
+  answer: Served["answer"] = (request, caller, signal) => this.lease.answering.call(request, caller, signal);
+
+  async stop(save: boolean, signal: AbortSignal): Promise<void> {
+    const { supervisor } = this;
+    supervisor.retire();
+    if (supervisor.admitted !== undefined) await this.control.shutdown(save, signal);
+    await supervisor.gone(signal);
+    this.#deps.tell("ServerStopped", "the server was told to end, and its gate stays shut");
+  }
+
+  commanded(): void {
+    this.#deps.onChange();
+  }
+
+  /** What was mounted may have changed. */
+  readMounts(): void {
+    if (this.#deps.store.readMounts()) this.applying.poke();
+  }
+
+  /** Made once for each change: it is asked for many times a second. */
+  #wanted(): Wanted | undefined {
+    const { store, options } = this.#deps;
+    const { current } = store;
+    if (current === undefined) return undefined;
+    if (this.#made?.of !== current) this.#made = { of: current, wanted: wantedOfNode(current, options) };
+    return this.#made.wanted;
+  }
+
+  #applicable(): Wanted | undefined {
+    return this.supervisor.admitted === undefined ? undefined : this.#wanted();
+  }
+
+  #tellSightings(): void {
+    const { sightings } = this.#shard;
+    this.lease.addresses.sight(new Map(sightings.map(({ node, ip }) => [node, ip])));
+    const lost = sightings.filter((sighting) => sighting.lost).map(({ node }) => node);
+    const stopped = sightings.filter((sighting) => sighting.stopped).map(({ node }) => node);
+    this.lease.driver.sighted(lost, stopped);
+  }
+
+  get #files() {
+    const settings = this.#deps.store.current?.configuration.settings ?? [];
+    const value = (name: string) => settings.findLast((setting) => setting.name === name)?.value;
+    const wanted: Mode = value("appendonly") === "yes" ? "append-only" : "snapshot";
+    const [dbfilename, appenddirname] = [value("dbfilename") ?? "dump.rdb", value("appenddirname") ?? "appendonlydir"];
+    const manifest = `${value("appendfilename") ?? "appendonly.aof"}.manifest`;
+    return { wanted, dbfilename, appenddirname, manifest };
+  }
+
+  async #disk(): Promise<DiskStanding> {
+    return readDisk(this.#deps.options.paths.data, this.#files);
+  }
+
+  async #prepare(opening: Opening): Promise<string> {
+    const { store, options, login, log } = this.#deps;
+    const wanted = this.#wanted();
+    if (wanted === undefined) throw new Error(store.problem ?? "there is no configuration");
+    if (opening.as === "replica" && opening.led) await this.#aside.makeLoadable(this.#files);
+    const { mode } = await this.#disk();
+    if (opening.as === "replica" && opening.primaryId !== undefined && makeReplica(options.paths, opening.primaryId)) {
+      log.warn({ primaryId: opening.primaryId }, "the server was a primary and starts as a replica");
+    }
+    const bare = this.#starts.essentialsOnly(wanted.configuration.hash);
+    writeNodeFiles(bare ? essentialsOf(wanted) : wanted, options, login);
+    writeMode(options.paths.data, mode);
+    return gateText({ nodeConf: options.paths.nodeConf, mode });
+  }
+
+  #heard(event: ServerEvent): void {
+    const { tell, onChange } = this.#deps;
+    switch (event.kind) {
+      case "looked":
+        this.#looked(event.changed);
+        return;
+      case "gate-waits":
+        tell("GateWaits", `the server waits at its gate for ${event.waitsFor}`);
+        break;
+      case "gate-opened":
+        tell("GateOpened", `the server was let in: ${event.opening.why}`);
+        break;
+      case "died":
+        this.#died(event.answered, event.afterMs);
+        break;
+      case "silent":
+        tell("ServerSilent", "the server is there and does not answer");
+        break;
+    }
+    onChange();
+  }
+
+  #died(answered: boolean, afterMs: number): void {
+    const { tell, store } = this.#deps;
+    this.lease.driver.serverEnded();
+    this.#health.died();
+    tell("ServerDied", `the server ended after ${Math.round(afterMs / 1000)} s`);
+    if (this.#starts.ended(answered, store.current?.configuration.hash ?? "")) {
+      tell("SettingsLeftOut", "the server ends right after its start: the next start leaves out what is not essential");
+    }
+  }
+
+  #looked(changed: boolean): void {
+    const turned = this.#health.looked();
+    if (this.supervisor.look !== undefined) {
+      this.#starts.answered();
+      this.#noteIfRoom();
+      if (this.supervisor.look.replication?.inSync === true) this.#aside.replaced();
+      this.applying.poke();
+    }
+    if (changed) this.lease.driver.poke();
+    if (turned || changed) this.#deps.onChange();
+  }
+
+  /** A full disk takes no notes. Those that are there are older, and so is what the server could still save. */
+  #noteIfRoom(): void {
+    try {
+      this.#noteMode();
+      this.#noteStanding();
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+    }
+  }
+
+  /** How far the server is, for its next start: an append-only file does not say. */
+  #noteStanding(): void {
+    const { look } = this.supervisor;
+    if (look === undefined || readMode(this.#deps.options.paths.data) !== "append-only") return;
+    this.lease.eras.noteLast(look.streams, Number(look.replication?.offset ?? 0n));
+  }
+
+  /** Where the running server keeps its data now, for its next start. */
+  #noteMode(): void {
+    const { appliedAt } = this.applying;
+    if (appliedAt === undefined) return;
+    const { data } = this.#deps.options.paths;
+    const { wanted, appenddirname, manifest } = this.#files;
+    if (readMode(data) === wanted) return;
+    writeMode(data, modeWhileRunning(wanted, join(data, appenddirname, manifest), appliedAt));
+  }
+
+  #leaseTrouble(): string | undefined {
+    const { cluster } = this.supervisor.look ?? {};
+    const { noLeaseMs, holds } = this.lease.driver;
+    const leads = cluster?.role === Role.PRIMARY && cluster.slots.length > 0;
+    if (!leads || noLeaseMs < LEASE_TROUBLE_MS) return undefined;
+    return `it takes no writes: ${holds[0]?.reason ?? "too few agents answer to grant the write lease"}`;
+  }
+
+  #roomTroubles(): readonly (readonly [string, string])[] {
+    const room = roomAt(this.#deps.options.paths.data);
+    const trouble = room === undefined ? undefined : roomTrouble(room);
+    return trouble === undefined ? [] : [trouble];
+  }
+
+  #troubles(disk: DiskStanding | undefined): readonly Pick<Trouble, "reason" | "message">[] {
+    const { store } = this.#deps;
+    const found: readonly (readonly [string, string | undefined])[] = [
+      ["NoConfiguration", store.problem],
+      ["BadFiles", disk?.trouble],
+      ["NotApplied", this.applying.problem],
+      ["ServerFailsToStart", this.#starts.trouble],
+      ["NoWriteLease", this.#leaseTrouble()],
+      ...this.#roomTroubles(),
+    ];
+    return found.flatMap(([reason, message]) => (message === undefined ? [] : [{ reason, message }]));
+  }
+}
+
+/** Of a primary that may not write for longer than a failover takes. */
+const LEASE_TROUBLE_MS = 5000;
+
+function pushIdentity(identity: AgentIdentity, pushed: NonNullable<ConfigureRequest["identity"]>): void {
+  try {
+    identity.push(pushed);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConnectError(`the pushed identity cannot be used: ${why}`, Code.InvalidArgument);
+  }
+}

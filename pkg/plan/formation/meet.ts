@@ -1,0 +1,64 @@
+/**
+ * Who has to be introduced to whom. Up to a few dozen nodes everybody to everybody, which is the fastest; beyond that to
+ * a few seeds, and gossip does the rest. A node that is known under an address which it no longer has counts as unknown.
+ */
+import { isBlank, ownsSlots } from "./member.ts";
+import type { Runner } from "./shard.ts";
+import type { MeetStep } from "./step.ts";
+import type { ClusterTable } from "./view.ts";
+
+const ALL_PAIRS_UP_TO = 30;
+const SEEDS = 3;
+
+/**
+ * A node that knows nobody stays alone until its shard has an owner: it may be the one that is to own, and a claim to
+ * slots can only be given its epoch while it knows nobody.
+ */
+export function planMeetings(runners: readonly Runner[], ledShards: ReadonlySet<number>): readonly MeetStep[] {
+  const guests = runners.filter(
+    ({ member }) => member.ip !== undefined && (ledShards.has(member.shard) || !isBlank(member)),
+  );
+  const few = guests.length <= ALL_PAIRS_UP_TO;
+  const seeds = new Set(few ? guests : guests.slice(0, SEEDS));
+  return guests.flatMap((host, position) => {
+    const strangers = seeds.has(host)
+      ? guests.filter((guest, at) => isStranger(host, guest, few && at < position))
+      : [];
+    const deaf = guests.filter((guest) => (few || guest.member.shard === host.member.shard) && isDeaf(host, guest));
+    return meeting(host, [...new Set([...strangers, ...deaf])]);
+  });
+}
+
+function meeting({ member: { name, busy } }: Runner, guests: readonly Runner[]): readonly MeetStep[] {
+  if (busy !== undefined || guests.length === 0) return [];
+  return [{ do: "meet", node: name, lane: name, peers: guests.map(({ member }) => member.name) }];
+}
+
+/** One introduction serves both. */
+function isStranger(host: Runner, guest: Runner, introducedByGuest: boolean): boolean {
+  return guest !== host && !introducedByGuest && !haveMet(host, guest);
+}
+
+/**
+ * Knows the owner and has not heard of its slots. That comes with the owner's next ping, in a second or three; a second
+ * MEET of the owner says it at once.
+ */
+function isDeaf(owner: Runner, guest: Runner): boolean {
+  if (!ownsSlots(owner.table) || shakesHands(guest.table, owner.member.ip)) return false;
+  const known = guest.table.nodes.find(({ id }) => id === owner.table.id);
+  return known !== undefined && !known.handshake && known.slots.length === 0;
+}
+
+function haveMet(a: Runner, b: Runner): boolean {
+  // A handshake ends by itself: with two nodes that know each other, or with nothing.
+  if (shakesHands(a.table, b.member.ip) || shakesHands(b.table, a.member.ip)) return true;
+  return knowsAt(a.table, b) && knowsAt(b.table, a);
+}
+
+function knowsAt(table: ClusterTable, { table: { id }, member: { ip } }: Runner): boolean {
+  return table.nodes.some((node) => node.id === id && node.ip === ip && !node.handshake);
+}
+
+function shakesHands({ nodes }: ClusterTable, ip: string | undefined): boolean {
+  return nodes.some((node) => node.handshake && node.ip === ip);
+}

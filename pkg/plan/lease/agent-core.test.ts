@@ -1,0 +1,172 @@
+import { describe, expect, test } from "bun:test";
+import { holdsOf } from "./agent-core.ts";
+import { PRIMARY, replicaSight, Trio } from "./test-agents.ts";
+
+/** A primary with its lease, and both replicas in the set. */
+function settled(): Trio {
+  const trio = new Trio();
+  const replicas = [1, 2].map((member) => ({ node: `a-0-${member}`, online: true, ackAgeMs: 50 }));
+  trio.tick(1, replicaSight(1));
+  trio.tick(2, replicaSight(2));
+  for (let round = 0; round < 3; round += 1) {
+    trio.tick(0, { ...PRIMARY, replicas });
+    trio.now += 100;
+  }
+  trio.done.length = 0;
+  return trio;
+}
+
+const ORPHAN = { linkUp: false };
+const GATED = { ...PRIMARY, phase: "gated", role: undefined, run: "a-0-0@2" } as const;
+
+describe("the holder", () => {
+  test("opens for writes with a majority of grants, and not without", () => {
+    const alone = new Trio();
+    alone.cut.add("a-0-0");
+    alone.tick(0, PRIMARY);
+    expect(alone.did("unfence")).toEqual([]);
+    const trio = new Trio();
+    trio.tick(0, PRIMARY);
+    expect(trio.did("unfence")).toEqual(["a-0-0"]);
+  });
+
+  test("fences at 0.7 of the lease, and kills a server that does not confirm", () => {
+    const trio = settled();
+    trio.cut.add("a-0-0");
+    trio.now += 1000;
+    trio.tick(0, { ...PRIMARY, fenced: false });
+    expect(trio.did("fence")).toEqual([]);
+    trio.now += 400;
+    trio.tick(0, { ...PRIMARY, fenced: false });
+    expect(trio.did("fence")).toEqual(["a-0-0"]);
+    trio.now += 700;
+    trio.tick(0, { ...PRIMARY, fenced: false });
+    expect(trio.did("kill")).toEqual([]);
+    trio.now += 100;
+    trio.tick(0, { ...PRIMARY, fenced: false });
+    expect(trio.did("kill")).toEqual(["a-0-0"]);
+  });
+
+  test("does not kill the only copy: nobody could be promoted beside it", () => {
+    const trio = settled();
+    const live = (ms: number) => {
+      for (let passed = 0; passed < ms; passed += 500) {
+        trio.now += 500;
+        trio.tick(0, { ...PRIMARY, fenced: false, replicas: [] });
+      }
+    };
+    live(6000);
+    trio.cut.add("a-0-0");
+    live(6000);
+    expect(trio.did("fence")).toContain("a-0-0");
+    expect(trio.did("kill")).toEqual([]);
+  });
+
+  test("kills a server that is stopped by a signal for a second", () => {
+    const trio = settled();
+    const stopped = { ...PRIMARY, phase: "silent", suspended: true, fenced: false } as const;
+    for (let ms = 0; ms <= 1000; ms += 100) {
+      trio.now += 100;
+      trio.tick(0, stopped);
+    }
+    expect(trio.did("kill")).toContain("a-0-0");
+  });
+});
+
+describe("a candidate", () => {
+  test("is promoted at once when the primary's process is gone", () => {
+    const trio = settled();
+    trio.tick(0, { ...GATED, phase: "absent", run: "" });
+    trio.tick(2, replicaSight(2, ORPHAN));
+    trio.tick(1, replicaSight(1, ORPHAN));
+    expect(trio.did("promote")).toEqual(["a-0-1"]);
+  });
+
+  test("waits for the lease to run out when the primary is only out of reach", () => {
+    const trio = settled();
+    trio.cut.add("a-0-0");
+    const tickBoth = (): void => {
+      trio.now += 100;
+      trio.tick(2, replicaSight(2, ORPHAN));
+      trio.tick(1, replicaSight(1, ORPHAN));
+    };
+    for (let ms = 0; ms < 2000; ms += 100) tickBoth();
+    expect(trio.did("promote")).toEqual([]);
+    for (let ms = 0; ms < 2000; ms += 100) tickBoth();
+    expect(trio.did("promote")).toEqual(["a-0-1"]);
+  });
+
+  test("leaves it to the one that has more, and says so", () => {
+    const trio = settled();
+    trio.tick(0, { ...GATED, phase: "absent", run: "" });
+    trio.tick(2, replicaSight(2, { ...ORPHAN, offset: 101 }));
+    trio.tick(1, replicaSight(1, ORPHAN));
+    trio.now += 200;
+    trio.tick(1, replicaSight(1, ORPHAN));
+    expect(trio.states[1] === undefined ? [] : holdsOf(trio.states[1]).map(({ name }) => name)).toEqual([
+      "copy-may-lead",
+    ]);
+    trio.tick(2, replicaSight(2, { ...ORPHAN, offset: 101 }));
+    expect(trio.did("promote")).toEqual(["a-0-2"]);
+  });
+
+  test("waits for a member of the set that has not spoken", () => {
+    const trio = settled();
+    trio.tick(0, { ...GATED, phase: "absent", run: "" });
+    trio.cut.add("a-0-2");
+    trio.tick(1, replicaSight(1, ORPHAN));
+    expect(trio.did("promote")).toEqual([]);
+    trio.feed(1, { kind: "sightings", lost: ["a-0-2"], stopped: [] });
+    trio.now += 200;
+    trio.tick(1, replicaSight(1, ORPHAN));
+    expect(trio.did("promote")).toEqual(["a-0-1"]);
+  });
+});
+
+describe("the gate", () => {
+  test("stays shut until all have spoken, and then opens for the newest copy", () => {
+    const trio = new Trio();
+    trio.cut.add("a-0-2");
+    trio.tick(1, { ...GATED, run: "a-0-1@2", wasPrimary: false, offset: 90 });
+    trio.tick(0, GATED);
+    expect(trio.did("open-gate")).toEqual([]);
+    trio.cut.clear();
+    trio.tick(2, { ...GATED, run: "a-0-2@2", wasPrimary: false, hasData: false, dataEpoch: 0, offset: 0 });
+    trio.now += 200;
+    trio.tick(1, { ...GATED, run: "a-0-1@2", wasPrimary: false, offset: 90 });
+    expect(trio.did("open-gate")).toEqual([]);
+    trio.tick(0, GATED);
+    expect(trio.done.filter((output) => output.do === "open-gate")).toEqual([
+      { do: "open-gate", as: "primary", of: undefined, led: false, by: "a-0-0" },
+    ]);
+  });
+
+  test("opens at once beside a primary that holds the lease", () => {
+    const trio = settled();
+    trio.tick(2, { ...GATED, run: "a-0-2@2", wasPrimary: false, hasData: false, dataEpoch: 0, offset: 0 });
+    expect(trio.done.filter((output) => output.do === "open-gate")).toEqual([
+      { do: "open-gate", as: "replica", of: "a-0-0", led: true, by: "a-0-2" },
+    ]);
+  });
+});
+
+describe("a handover", () => {
+  test("waits until writes are refused and the successor has everything", () => {
+    const trio = settled();
+    trio.feed(0, { kind: "leave" });
+    trio.tick(1, replicaSight(1, { offset: 99 }));
+    trio.tick(0, { ...PRIMARY, fenced: false });
+    trio.now += 10;
+    trio.tick(0, { ...PRIMARY, fenced: false });
+    expect(trio.did("fence")).toContain("a-0-0");
+    trio.tick(0, PRIMARY);
+    expect(trio.did("promote")).toEqual([]);
+    const successor = trio.states[0]?.handover.successor === "a-0-2" ? 2 : 1;
+    trio.tick(successor, replicaSight(successor, { offset: 100 }));
+    trio.now += 200;
+    trio.tick(0, PRIMARY);
+    expect(trio.did("promote")).toEqual([`a-0-${successor}`]);
+    trio.tick(0, replicaSight(0, { run: "a-0-0@1" }));
+    expect(trio.done.find((output) => output.do === "end-handover")).toMatchObject({ result: "handed-over" });
+  });
+});

@@ -1,0 +1,53 @@
+/** What is known of the other agents from their messages: which boot of theirs is the present one. */
+import { isClaim, type Message } from "./message.ts";
+
+export interface Correspondent {
+  readonly boot: string;
+  /** The newest of our questions that this boot has answered: it was the present one after that question was sent. */
+  readonly provenSeq: number;
+  /** The newest claim of this boot; an older one that arrives late counts for nothing. */
+  readonly claimSeq: number;
+  /** Of its server. */
+  readonly run: string;
+}
+
+export type Correspondents = ReadonlyMap<string, Correspondent>;
+
+export type Acquaintance =
+  /** The message counts. */
+  | { readonly known: Correspondents }
+  /** It counts for nothing: it was overtaken. */
+  | { readonly known: undefined; readonly prove: false }
+  /** It is a claim of a boot that may be over or may be new: its node has to be asked which is the present one. */
+  | { readonly known: undefined; readonly prove: true };
+
+const OVERTAKEN: Acquaintance = { known: undefined, prove: false };
+const UNPROVEN: Acquaintance = { known: undefined, prove: true };
+
+/** A late claim of a boot that is over must not count, and boots have no order: only an answer tells which one lives. */
+export function meet(all: Correspondents, message: Message): Acquaintance {
+  const known = all.get(message.from);
+  const answered = "askedBy" in message ? message.seq : -1;
+  if (known === undefined) return noted(all, message, { provenSeq: answered, claimSeq: -1 });
+  if (known.boot === message.boot) return meetAgain(all, message, known);
+  if (answered > known.provenSeq) return noted(all, message, { provenSeq: answered, claimSeq: -1 });
+  if (isClaim(message)) return UNPROVEN;
+  return "askedBy" in message ? OVERTAKEN : { known: all };
+}
+
+function meetAgain(all: Correspondents, message: Message, known: Correspondent): Acquaintance {
+  if (isClaim(message)) return message.seq <= known.claimSeq ? OVERTAKEN : noted(all, message, known);
+  const provenSeq = "askedBy" in message ? Math.max(known.provenSeq, message.seq) : known.provenSeq;
+  if (provenSeq === known.provenSeq && message.run === known.run) return { known: all };
+  return noted(all, message, { ...known, provenSeq });
+}
+
+function noted(
+  all: Correspondents,
+  message: Message,
+  { provenSeq, claimSeq }: Pick<Correspondent, "provenSeq" | "claimSeq">,
+): Acquaintance {
+  const { boot, run } = message;
+  const next = { boot, run, provenSeq, claimSeq: isClaim(message) ? message.seq : claimSeq };
+  return { known: new Map(all).set(message.from, next) };
+}

@@ -1,0 +1,83 @@
+/** The times that the rules rest on, each with its reason. All are read on the boot-time clock of the agent's machine. */
+
+export interface Timing {
+  /** How long a write lease lasts, counted by the holder from the sending of the renewal. */
+  readonly leaseMs: number;
+  /** How often a holder renews. */
+  readonly renewEveryMs: number;
+  /** How often it tries while it has no lease. */
+  readonly retryEveryMs: number;
+  /** At which share of the lease the holder begins to fence: the rest is for fencing itself and for a drifting clock. */
+  readonly fenceAt: number;
+  /** How many leases a voter waits after its last grant before it gives the lease to somebody else. */
+  readonly waitFor: number;
+  /** The same for a promise, in times of how late its election may be won. */
+  readonly promiseFor: number;
+  /** How soon a fence must be confirmed by the server; then the server is killed. */
+  readonly fenceConfirmMs: number;
+  /** A promotion is only begun this soon after the promises for it were asked. */
+  readonly forceWithinMs: number;
+  /**
+   * How long a server may still win an election after `CLUSTER FAILOVER FORCE`: it cannot be called back. The agent sets
+   * `cluster-manual-failover-timeout` to it (8.1 and newer; before, it is 5000 and cannot be set).
+   */
+  readonly failoverTimeoutMs: number;
+  /** How often a candidate asks, and how long an answer describes the present, counted from the question. */
+  readonly askEveryMs: number;
+  readonly answerFreshMs: number;
+  /** The same at the gate, where nothing changes while all wait: agents of a busy machine take their time to answer. */
+  readonly gateFreshMs: number;
+  /** How often a successor is asked how far it is, while writes wait for it. */
+  readonly catchUpEveryMs: number;
+  /** How long ago a replica may have acknowledged to count as in sync. */
+  readonly inSyncLagMs: number;
+  /** A server that answers this share of a lease after its agent's last renewal has nobody who would fence it. */
+  readonly unguardedAfter: number;
+  /** For how many node timeouts such a server must not answer before it has surely stopped by its own minority rule. */
+  readonly unguardedSilence: number;
+  readonly nodeTimeoutMs: number;
+  /** How long a process may be stopped (state T) before it is killed. */
+  readonly stoppedMs: number;
+  /** How long a process may be there without an answer: a busy script or a slow disk is not a dead server. */
+  readonly silentMs: number;
+  /** How long a handover may keep writes waiting before it is given up. */
+  readonly handoverMs: number;
+}
+
+export const TIMING: Timing = {
+  leaseMs: 2000,
+  renewEveryMs: 500,
+  retryEveryMs: 100,
+  fenceAt: 0.7,
+  waitFor: 1.25,
+  promiseFor: 1.25,
+  fenceConfirmMs: 800,
+  forceWithinMs: 500,
+  failoverTimeoutMs: 1000,
+  askEveryMs: 150,
+  answerFreshMs: 800,
+  gateFreshMs: 2500,
+  catchUpEveryMs: 20,
+  inSyncLagMs: 1000,
+  unguardedAfter: 0.35,
+  unguardedSilence: 1.3,
+  nodeTimeoutMs: 5000,
+  stoppedMs: 1000,
+  silentMs: 15_000,
+  handoverMs: 5000,
+};
+
+/** After its last grant, how long a voter keeps the lease for the holder. */
+export function leaseWaitMs({ leaseMs, waitFor }: Timing): number {
+  return leaseMs * waitFor;
+}
+
+/** How long a promise binds: an election that was begun in time may be won this late. */
+export function promiseWaitMs({ forceWithinMs, failoverTimeoutMs, promiseFor }: Timing): number {
+  return (forceWithinMs + failoverTimeoutMs) * promiseFor;
+}
+
+/** How long after the sending of a renewal the holder may let its server take writes. */
+export function writeForMs({ leaseMs, fenceAt }: Timing): number {
+  return leaseMs * fenceAt;
+}

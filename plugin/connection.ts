@@ -1,0 +1,5 @@
+/** Which cluster a command speaks to. */
+export interface ConnectionOptions {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+}

@@ -1,0 +1,64 @@
+/** A run of bun's test runner: shown while it goes on, counted, and remembered where it failed. */
+import { mkdir } from "node:fs/promises";
+import { DIST, ROOT } from "./lib.ts";
+import { type Counts, failuresOf, NONE, readJunit } from "./test-report.ts";
+
+export interface TestRun {
+  /** Defaults to 10 s for one test. */
+  readonly timeoutMs?: number;
+  readonly env?: Record<string, string>;
+  /** The words before the command. */
+  readonly prefix?: readonly string[];
+  /** Chooses tests by their names. */
+  readonly named?: string | undefined;
+}
+
+export interface Outcome {
+  readonly counts: Counts;
+  /** All that was printed. */
+  readonly output: string;
+  /** Of that, what was said of the tests that failed. */
+  readonly failures: string;
+}
+
+let runs = 0;
+
+export async function bunTest(files: readonly string[], run: TestRun = {}): Promise<Outcome> {
+  if (files.length === 0) return { counts: NONE, output: "", failures: "" };
+  await mkdir(DIST, { recursive: true });
+  runs += 1;
+  const report = `${DIST}/test-${process.pid}-${runs}.xml`;
+  const flags = [`--timeout=${run.timeoutMs ?? 10_000}`, "--reporter=junit", `--reporter-outfile=${report}`];
+  const byName = run.named === undefined ? [] : ["--test-name-pattern", run.named];
+  const command = [...(run.prefix ?? []), process.execPath, "test", ...flags, ...byName, ...files];
+  const { code, output } = await shown(command, run);
+  return { counts: await readJunit(report, code), output, failures: failuresOf(output) };
+}
+
+export function testFiles(folders: readonly string[]): string[] {
+  return folders.flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.test.ts`).scanSync({ cwd: ROOT })]).toSorted();
+}
+
+/** Runs a program and keeps what it prints, in the order in which it came. */
+export async function shown(
+  command: readonly string[],
+  { env = {} }: Pick<TestRun, "env"> = {},
+): Promise<{ code: number; output: string }> {
+  const colours = process.stdout.isTTY ? { FORCE_COLOR: "1" } : {};
+  const child = Bun.spawn([...command], {
+    cwd: ROOT,
+    env: { ...process.env, ...colours, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const parts: string[] = [];
+  const listen = async (stream: ReadableStream<Uint8Array>) => {
+    const decoder = new TextDecoder();
+    for await (const bytes of stream) {
+      const text = decoder.decode(bytes, { stream: true });
+      parts.push(text);
+      process.stdout.write(text);
+    }
+  };
+  await Promise.all([listen(child.stdout), listen(child.stderr)]);
+  return { code: await child.exited, output: parts.join("") };
+}

@@ -1,0 +1,142 @@
+/**
+ * npm test                          everything: check, unit, runtime, e2e; ends with "N passed, N failed"
+ * npm run test:unit [-- PATTERN]    beside the source, in seconds
+ * npm run test:runtime              what we rely on of Bun and Valkey, on compiled binaries
+ * npm run test:e2e [-- PATTERN]     on the lab; --keep leaves the lab up; --context NAME: on a cluster you have,
+ *                                   with --image NAME for an operator image that it can pull
+ */
+import { parseArgs } from "node:util";
+import { down, up } from "../test/lab/lab.ts";
+import { whyNoLab } from "../test/lab/requirements.ts";
+import { ensureValkey, VALKEY_VERSIONS } from "../test/lab/valkey.ts";
+import { build } from "./build.ts";
+import { allOnLab, onContext, onLab } from "./e2e.ts";
+import { main, seconds, Trouble } from "./lib.ts";
+import { addCounts, type Counts, NONE } from "./test-report.ts";
+import { bunTest, type Outcome, shown, type TestRun, testFiles } from "./test-run.ts";
+
+const PARTS = ["check", "unit", "runtime", "e2e"] as const;
+type Part = (typeof PARTS)[number];
+
+interface Options {
+  readonly pattern: string | undefined;
+  readonly context: string | undefined;
+  readonly image: string | undefined;
+  readonly keep: boolean;
+}
+
+/** Another name lets two checkouts test beside each other. */
+const E2E_LAB = process.env["LAB_NAME"] ?? "test";
+
+const UNIT = ["./cmd", "./images", "./pkg", "./plugin", "./scripts", "./test/bench", "./test/chaos", "./test/lib"];
+
+async function runPart(part: Part, options: Options): Promise<Outcome> {
+  switch (part) {
+    case "check":
+      return check();
+    case "unit":
+      await fetchValkey();
+      return inFolders(UNIT, options);
+    case "runtime":
+      await fetchValkey();
+      await buildBinaries();
+      return inFolders(["./test/runtime"], options, { timeoutMs: 60_000 });
+    case "e2e":
+      return endToEnd(options);
+  }
+}
+
+async function check(): Promise<Outcome> {
+  const { code, output } = await shown([process.execPath, "scripts/check.ts"]);
+  const counts: Counts = code === 0 ? { ...NONE, passed: 1 } : { ...NONE, failed: 1 };
+  return { counts, output, failures: code === 0 ? "" : output.slice(-MOST_OF_CHECK) };
+}
+
+/** Of its words, when it failed, at the end of everything. */
+const MOST_OF_CHECK = 3000;
+
+interface Choice {
+  readonly files: readonly string[];
+  readonly named?: string;
+}
+
+/** A pattern chooses files by name, else tests by name. */
+function chosen(folders: readonly string[], pattern: string | undefined): Choice {
+  const files = testFiles(folders);
+  if (pattern === undefined) return { files };
+  const byFile = files.filter((file) => file.includes(pattern));
+  return byFile.length === 0 ? { files, named: pattern } : { files: byFile };
+}
+
+async function inFolders(folders: readonly string[], { pattern }: Options, run: TestRun = {}): Promise<Outcome> {
+  const { files, named } = chosen(folders, pattern);
+  return bunTest(files, { ...run, named });
+}
+
+/** What tests start is made before the first of them, whose deadline does not have room for it. */
+async function fetchValkey(): Promise<void> {
+  for (const version of VALKEY_VERSIONS) {
+    await ensureValkey(version).catch((error: unknown) => {
+      if (!(error instanceof Trouble)) throw error;
+      console.log(`Valkey ${version} is not here, and tests that start it will fail: ${error.message}`);
+    });
+  }
+}
+
+async function buildBinaries(): Promise<void> {
+  for (const name of ["valkey-operator", "valkey-sidecar", "kubectl-valkey"] as const) await build(name);
+}
+
+async function endToEnd({ pattern, context, image, keep }: Options): Promise<Outcome> {
+  const { files, named } = chosen(["./test/e2e"], pattern);
+  if (context !== undefined) {
+    await buildBinaries();
+    return onContext({ context, image }, files, named);
+  }
+  const why = whyNoLab();
+  if (why !== undefined) {
+    console.log(`skipped: the tests in test/e2e: ${why}`);
+    return { counts: { ...NONE, skipped: 1 }, output: "", failures: "" };
+  }
+  await buildBinaries();
+  if (pattern === undefined) return allOnLab(E2E_LAB, keep);
+  const lab = await up(E2E_LAB);
+  try {
+    return await onLab(lab, files, named);
+  } finally {
+    if (!keep) await down(E2E_LAB);
+  }
+}
+
+async function testMain(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      context: { type: "string" },
+      image: { type: "string" },
+      keep: { type: "boolean", default: false },
+    },
+  });
+  const [first, ...rest] = positionals;
+  const part = PARTS.find((name) => name === first);
+  if (first !== undefined && part === undefined)
+    throw new Trouble(`no part is named ${first}: there are ${PARTS.join(", ")}`);
+  const { context, image, keep } = values;
+  const options: Options = { pattern: rest[0], context, image, keep };
+  let total = NONE;
+  const reasons: string[] = [];
+  for (const one of part === undefined ? PARTS : [part]) {
+    const began = performance.now();
+    console.log(`\n== ${one}`);
+    const { counts, failures } = await runPart(one, options);
+    console.log(`== ${one}: ${counts.passed} passed, ${counts.failed} failed in ${seconds(performance.now() - began)}`);
+    total = addCounts(total, counts);
+    if (failures !== "") reasons.push(`== what failed of ${one}\n${failures}`);
+  }
+  if (reasons.length > 0) console.log(`\n${reasons.join("\n\n")}`);
+  const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : "";
+  console.log(`\n${total.passed} passed, ${total.failed} failed${skipped}`);
+  return total.failed === 0 && total.passed + total.skipped > 0 ? 0 : 1;
+}
+
+await main(testMain, import.meta.path);

@@ -1,0 +1,143 @@
+/** Pods go and come back with other addresses, with or without their volumes, and with or without an operator. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import * as faults from "../lab/faults.ts";
+import type { Lab } from "../lab/lab.ts";
+import { died, moment, unexcused } from "../lib/losses.ts";
+import { until } from "../lib/until.ts";
+import { kubectl } from "./cluster.ts";
+import { cli } from "./clusters.ts";
+import { HealCluster, type Shape, shapes, shapeText } from "./heal-cluster.ts";
+import * as heal from "./heal-lab.ts";
+import { rolledOut, scaleOperator } from "./install.ts";
+import { operatorPods } from "./operator.ts";
+
+/** As in heal-crash: gossip with its node timeout of 5 s would break it. */
+const CRASH_MS = 2500;
+const CASE_MS = 240_000;
+const SPEC = { pvc: { storageSize: "64Mi" } };
+
+for (const shape of shapes({ version: "9.1", replicas: 1 }))
+  describe.skipIf(heal.WITHOUT_LAB)(`heal from disk, ${shapeText(shape)}:`, () => suite(shape));
+
+function suite(shape: Shape): void {
+  let lab: Lab;
+  let cluster: HealCluster;
+  beforeAll(async () => {
+    lab = await heal.openHealLab();
+    cluster = new HealCluster({ namespace: await heal.makeNamespace("heal-disk"), name: "heal" }, shape);
+    await cluster.make(SPEC);
+  }, heal.PREPARATION_MS);
+  afterAll(() => heal.removeNamespace(cluster.ref.namespace), 60_000);
+
+  test(
+    "when every pod is deleted at once all come back with new addresses, all slots and all data",
+    async () => {
+      const before = await cluster.healthy();
+      const { report } = await cluster.writing(async () => {
+        const { namespace, name } = cluster.ref;
+        await kubectl(["delete", "pod", "-n", namespace, "-l", `valkey.io/cr=${name}`, "--wait=false"]);
+        await until("every pod is another", () => renewed(cluster, before), { timeoutMs: 120_000, everyMs: 200 });
+        await cluster.healthy();
+      });
+      expect(report).toMatchObject({ lost: [], unread: 0, unacknowledged: 0 });
+      const known = new Set(before.map(({ ip }) => ip));
+      expect((await cluster.members()).filter(({ ip }) => known.has(ip))).toEqual([]);
+    },
+    CASE_MS,
+  );
+
+  test(
+    "two of three primaries that die at once heal by themselves",
+    async () => {
+      const dead = [await cluster.primary(1), await cluster.primary(2)];
+      const { report, value: killed } = await cluster.writing(async () => {
+        const killed = await moment(() =>
+          Promise.all(dead.map(({ pod }) => faults.killContainer(lab, cluster.container(pod, "valkey")))),
+        );
+        for (const { shard } of dead) await cluster.primary(shard);
+        await cluster.healthy();
+        return killed;
+      });
+      expect(unexcused(report, [died([1, 2], killed, "crash")])).toEqual([]);
+      expect(report).toMatchObject({ unread: 0, unacknowledged: 0 });
+    },
+    CASE_MS,
+  );
+
+  test(
+    "a primary whose volume is lost is filled from its replica, which leads",
+    async () => {
+      const primary = await cluster.primary(0);
+      const claim = `${primary.pod.replace(/-0$/, "")}-data`;
+      const { report, value: gone } = await cluster.writing(async () => {
+        const { namespace } = cluster.ref;
+        await kubectl(["delete", "pvc", "-n", namespace, claim, "--wait=false"]);
+        const gone = await moment(() => heal.forceDelete(cluster, primary.pod));
+        const leader = await cluster.replaced(primary);
+        expect(leader.pod).not.toBe(primary.pod);
+        await cluster.healthy();
+        return gone;
+      });
+      // kubelet lets the containers of a pod that is gone run on for a moment; until then its server leads rightly.
+      const { begun, done } = gone;
+      expect(unexcused(report, [died([0], { begun, done: done + 5000 }, "volume")])).toEqual([]);
+      expect(report).toMatchObject({ unread: 0, unacknowledged: 0 });
+    },
+    CASE_MS,
+  );
+
+  test(
+    "when the power of every machine is cut at once it re-forms from what was saved",
+    async () => {
+      const members = await cluster.healthy();
+      const keys = Array.from({ length: 12 }, (_, index) => `saved-${index}`);
+      const at = members[0]?.pod ?? "";
+      for (const key of keys) expect(await cli(cluster.ref, at, "-c", "set", key, key)).toBe("OK");
+      for (const { pod } of members) expect(await cli(cluster.ref, pod, "save")).toBe("OK");
+      const powerOn = await Promise.all(lab.nodes.map((node) => faults.powerCutNode(lab, node)));
+      await Promise.all(powerOn.map((heal) => heal()));
+      await cluster.healthy({ timeoutMs: 200_000 });
+      for (const key of keys) expect(await cli(cluster.ref, at, "-c", "get", key)).toBe(key);
+    },
+    CASE_MS + 60_000,
+  );
+
+  test(
+    "without an operator a crash and a deleted pod heal, and its return changes nothing",
+    async () => {
+      const [crashed, deleted] = [await cluster.primary(0), await cluster.primary(1)];
+      await scaleOperator(0);
+      try {
+        await until("no operator is left", async () => (await operatorPods()).length === 0, { timeoutMs: 60_000 });
+        const { report, value: killed } = await cluster.writing(async () => {
+          const killed = await moment(() => faults.killContainer(lab, cluster.container(crashed.pod, "valkey")));
+          await cluster.replaced(crashed);
+          await kubectl(["delete", "pod", "-n", cluster.ref.namespace, deleted.pod, "--wait=false"]);
+          await cluster.replaced(deleted);
+          return killed;
+        });
+        expect(unexcused(report, [died([0], killed, "crash")])).toEqual([]);
+        expect(report.worstGapMs).toBeLessThan(CRASH_MS);
+        await until(
+          "every pod runs again",
+          async () => (await cluster.members()).every(({ role }) => role !== "none"),
+          {
+            timeoutMs: 60_000,
+          },
+        );
+      } finally {
+        await scaleOperator(2);
+        await rolledOut();
+      }
+      const uids = (await cluster.members()).map(({ uid }) => uid);
+      expect((await cluster.healthy()).map(({ uid }) => uid)).toEqual(uids);
+    },
+    CASE_MS,
+  );
+}
+
+async function renewed(cluster: HealCluster, before: readonly { readonly uid: string }[]): Promise<boolean> {
+  const known = new Set(before.map(({ uid }) => uid));
+  const members = await cluster.members();
+  return members.length === before.length && members.every(({ uid }) => !known.has(uid));
+}

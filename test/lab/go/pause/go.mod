@@ -1,0 +1,3 @@
+module valkey-operator/lab/pause
+
+go 1.26.0

@@ -1,0 +1,46 @@
+/** Waiting for a condition, never for a number of seconds. */
+
+export interface UntilOptions {
+  /** Defaults to 30 s. */
+  readonly timeoutMs?: number;
+  /** Between two attempts. Defaults to 20 ms. */
+  readonly everyMs?: number;
+}
+
+/**
+ * Tries again until the attempt returns something other than undefined or false; an attempt that throws counts as not
+ * yet. After the time is up the error says what was awaited and what the last attempt threw.
+ */
+export async function until<T>(
+  what: string,
+  attempt: () => Promise<T | undefined | false> | T | undefined | false,
+  options: UntilOptions = {},
+): Promise<T> {
+  const timeoutMs = options.timeoutMs ?? 30_000;
+  const deadline = performance.now() + timeoutMs;
+  let last: unknown;
+  for (;;) {
+    try {
+      const result = await within(what, deadline - performance.now(), attempt);
+      if (result !== undefined && result !== false) return result;
+    } catch (error) {
+      last = error;
+    }
+    if (performance.now() >= deadline) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`, { cause: last });
+    await Bun.sleep(options.everyMs ?? 20);
+  }
+}
+
+/** The result of the work, or an error when the time is up first. */
+export async function within<T>(what: string, timeoutMs: number, work: () => Promise<T> | T): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new Error(`${what}: no end within ${Math.round(timeoutMs)} ms`)),
+    Math.max(1, timeoutMs),
+  );
+  try {
+    return await Promise.race([work(), promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
