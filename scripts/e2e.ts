@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import { down, insideLab, isHealthy, type Lab, labEnv, up } from "../test/lab/lab.ts";
 import { lookOf } from "../test/lab/status.ts";
+import { tellsOfHarm } from "../test/lib/harm.ts";
 import { DIST, run as runProgram, seconds } from "./lib.ts";
 import { addCounts, NONE } from "./test-report.ts";
 import { bunTest, type Outcome, testFiles } from "./test-run.ts";
@@ -24,23 +25,43 @@ export function inOrder(files: readonly string[]): string[] {
 export async function allOnLab(name: string, keep: boolean): Promise<Outcome> {
   const files = inOrder(testFiles([FOLDER]));
   const outcomes: Outcome[] = [];
+  const shaky: string[] = [];
   const lab = await up(name);
   try {
     for (const [index, file] of files.entries()) {
       if (!(await becomesHealthy(lab))) await up(name);
-      const began = performance.now();
-      const outcome = await onLab(lab, [file]);
-      const { passed, failed } = outcome.counts;
-      const left = files.length - index - 1;
-      console.log(
-        `${file}: ${passed} passed, ${failed} failed in ${seconds(performance.now() - began)}, ${left} files left`,
-      );
-      outcomes.push(outcome);
+      const left = `${files.length - index - 1} files left`;
+      const outcome = await timed(lab, file, left);
+      if (!deservesAnother(outcome, shaky.length)) {
+        outcomes.push(outcome);
+        continue;
+      }
+      console.log(`${file}: once more, on a new lab`);
+      await up(name, { fresh: true });
+      shaky.push(`${file}\n${outcome.failures}`);
+      outcomes.push(await timed(lab, file, left));
     }
+    if (shaky.length > 0) console.log(`== tried a second time, because at first:\n\n${shaky.join("\n\n")}`);
     return joined(outcomes);
   } finally {
     if (!keep) await down(name);
   }
+}
+
+async function timed(lab: Lab, file: string, left: string): Promise<Outcome> {
+  const began = performance.now();
+  const outcome = await onLab(lab, [file]);
+  const { passed, failed } = outcome.counts;
+  console.log(`${file}: ${passed} passed, ${failed} failed in ${seconds(performance.now() - began)}, ${left}`);
+  return outcome;
+}
+
+/** More of them are no accident. */
+const MOST_SECOND_ATTEMPTS = 3;
+
+/** What failed because the machine was busy may be tried again; what was lost is lost (docs/decisions/0016). */
+export function deservesAnother({ counts, output }: Pick<Outcome, "counts" | "output">, before: number): boolean {
+  return counts.failed > 0 && before < MOST_SECOND_ATTEMPTS && !tellsOfHarm(output);
 }
 
 /** A machine that was cut off may need a while. */

@@ -1,6 +1,7 @@
 /** A run of chaos: one fault after another on one cluster, under a client that writes, until the time is up. */
 import { HealCluster } from "../e2e/heal-cluster.ts";
 import { makeNamespace, openHealLab, removeNamespace } from "../e2e/heal-lab.ts";
+import { harm } from "../lib/harm.ts";
 import { type Loss, type LossWindow, lossesOf } from "../lib/losses.ts";
 import { missing } from "../lib/witness/kept.ts";
 import type { Report } from "../lib/write-client/report.ts";
@@ -76,7 +77,7 @@ async function play(stage: Stage, shape: ChaosShape, options: ChaosOptions): Pro
   // A cluster that is not whole cannot be asked for everything, and has been found wanting already.
   const gone = failures.length > 0 ? [] : await missing({ addresses: await cluster.addresses() }, waited);
   const findings = judge({ began, acknowledged, gone, taken: stage.copies.taken, losses, report });
-  const violations = [...failures, ...findings];
+  const violations = [...failures, ...harm("findings that must never be", findings)];
   const counts = { witnessed: acknowledged.length, waited: waited.length };
   const told = violations.length === 0 ? "" : await evidence(cluster.ref);
   const { seed, minutes } = options;

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as faults from "../lab/faults.ts";
 import type { Lab } from "../lab/lab.ts";
+import { harm } from "../lib/harm.ts";
 import { died, type LossWindow, type Moment, moment, SHARDS, unexcused } from "../lib/losses.ts";
 import { until } from "../lib/until.ts";
 import { twoWriters } from "../lib/witness/two-writers.ts";
@@ -142,7 +143,7 @@ function suite(shape: Shape): void {
       expect(report.worstGapMs).toBeLessThan(FREEZE_MS);
       await cluster.healthy();
       const acknowledged = await witness.stop();
-      expect(twoWriters(acknowledged)).toEqual([]);
+      expect(harm("second writers", twoWriters(acknowledged))).toEqual([]);
       // It may lead again one day, with a higher epoch; what it led with when it was frozen is over.
       const epoch = Math.max(...acknowledged.filter(({ sentAt }) => sentAt < frozen.begun).map((one) => one.epoch));
       expect(acknowledged.filter((one) => one.epoch <= epoch && one.sentAt > frozen.done)).toEqual([]);

@@ -1,4 +1,5 @@
 /** Work on a cluster while two clients write to it: one as users have it, one that sees every failed attempt. */
+import { harm } from "../lib/harm.ts";
 import type { Report } from "../lib/write-client/report.ts";
 import { WriteClient } from "../lib/write-client/write-client.ts";
 import { type ClusterRef, podsOf } from "./clusters.ts";
@@ -23,7 +24,7 @@ export async function whileWriting(ref: ClusterRef, work: () => Promise<void>): 
 /** What must be so after any planned change; the rest of a report is for whoever reads the failure. */
 export function verdict({ iovalkey, prober }: Felt) {
   return {
-    lost: [...iovalkey.lost, ...prober.lost],
+    lost: harm("acknowledged writes lost", [...iovalkey.lost, ...prober.lost]),
     unread: iovalkey.unread + prober.unread,
     unacknowledged: iovalkey.unacknowledged + prober.unacknowledged,
     errors: iovalkey.errors,

@@ -3,6 +3,7 @@
  * moment. Everything else that was acknowledged must be there.
  */
 import { slotsOfShard } from "../../pkg/plan/objects/slots.ts";
+import { harm } from "./harm.ts";
 import type { Report } from "./write-client/report.ts";
 import { slotOf } from "./write-client/slots.ts";
 
@@ -75,6 +76,7 @@ export function shardOf(key: string): number {
   return [...Array(SHARDS).keys()].find((shard) => slot <= slotsOfShard(shard, SHARDS).last) ?? 0;
 }
 
-export function unexcused(report: Parameters<typeof lossesOf>[0], windows: readonly LossWindow[]): Loss[] {
-  return lossesOf(report, windows).filter(({ excuse }) => excuse === undefined);
+export function unexcused(report: Parameters<typeof lossesOf>[0], windows: readonly LossWindow[]): readonly Loss[] {
+  const losses = lossesOf(report, windows).filter(({ excuse }) => excuse === undefined);
+  return harm("acknowledged writes lost", losses);
 }

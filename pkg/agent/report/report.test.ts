@@ -48,7 +48,8 @@ async function replica(leader: () => { leading: boolean; leaderUrl?: string }): 
         },
         report: (request) => {
           reports.push(request);
-          return {};
+          const { leading, leaderUrl = "" } = leader();
+          return { notLeading: !leading, leaderUrl };
         },
       });
     },
@@ -156,6 +157,24 @@ test("a leader's address that is no https URL is not believed", () => {
   expect(link.url).toBe("https://10.0.0.1:8443");
   link.lost();
   expect(link.url).toBe("https://op:8443");
+});
+
+test("news that reach another replica are repeated to the leader", async () => {
+  await using leader = await replica(() => ({ leading: true }));
+  let elected = false;
+  await using other = await replica(() => ({ leading: false, leaderUrl: elected ? leader.url : "" }));
+  const stop = new AbortController();
+  const link = new OperatorLink(clients, other.url, OPERATOR);
+  const state = () => Promise.resolve(create(NodeStateSchema, { bootId: "boot" }));
+  const reporter = new Reporter({ clock: systemClock, log, link, bootId: "boot", state });
+  const running = reporter.run(stop.signal);
+  reporter.tell("FilesSetAside", "they went aside");
+  await until("somebody who knows of no leader has heard it", () => other.reports.length >= 2);
+  elected = true;
+  await until("the leader has heard it", () => leader.reports.length === 1);
+  stop.abort();
+  await running;
+  expect(leader.reports[0]?.reason).toBe("FilesSetAside");
 });
 
 test("news are told at once and in order; what cannot be told is dropped, not piled up", async () => {

@@ -39,7 +39,7 @@ interface News {
 const DEADLINE_MS = 1000;
 const RETRY_MS = 250;
 /** After that it is no news any more. */
-const STALE_MS = 10_000;
+const STALE_MS = 30_000;
 const MOST_WAITING = 16;
 
 export class Reporter {
@@ -79,12 +79,14 @@ export class Reporter {
     this.#options.log.warn({ reason: news?.reason }, "the operator could not be told in time");
   }
 
+  /** Says whether the leader has heard it: any other replica tells nobody. */
   async #send({ reason, message }: News, signal: AbortSignal): Promise<boolean> {
     const { link, bootId, state, log } = this.#options;
     try {
       const request = { bootId, reason, message, state: await state() };
-      await link.client.report(request, { timeoutMs: DEADLINE_MS, signal });
-      return true;
+      const { notLeading, leaderUrl } = await link.client.report(request, { timeoutMs: DEADLINE_MS, signal });
+      if (notLeading) link.leaderIs(leaderUrl);
+      return !notLeading;
     } catch (error) {
       link.lost();
       log.debug({ reason, why: error instanceof Error ? error.message : String(error) }, "report failed");

@@ -69,7 +69,7 @@ export function operatorRoutes({ hub, leaderUrl }: Pick<OperatorServiceDeps, "hu
       },
       report: ({ bootId, state, reason, message }, context) => {
         hub.heard(nodeIn(context), { bootId, state, report: { reason, message } });
-        return {};
+        return { notLeading: !hub.leading, leaderUrl: leaderUrl() };
       },
     });
   };

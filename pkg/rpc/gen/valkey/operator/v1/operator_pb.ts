@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file valkey/operator/v1/operator.proto.
  */
 export const file_valkey_operator_v1_operator: GenFile = /*@__PURE__*/
-  fileDesc("CiF2YWxrZXkvb3BlcmF0b3IvdjEvb3BlcmF0b3IucHJvdG8SEnZhbGtleS5vcGVyYXRvci52MSJgChBIZWFydGJlYXRSZXF1ZXN0Eg8KB2Jvb3RfaWQYASABKAkSEAoIc2VxdWVuY2UYAiABKAQSKQoFc3RhdGUYAyABKAsyGi52YWxrZXkuYWdlbnQudjEuTm9kZVN0YXRlIlQKEUhlYXJ0YmVhdFJlc3BvbnNlEg8KB2xlYWRpbmcYASABKAgSEgoKbGVhZGVyX3VybBgCIAEoCRIaChJjb25maWd1cmF0aW9uX2hhc2gYAyABKAkibAoNUmVwb3J0UmVxdWVzdBIPCgdib290X2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEikKBXN0YXRlGAQgASgLMhoudmFsa2V5LmFnZW50LnYxLk5vZGVTdGF0ZSIQCg5SZXBvcnRSZXNwb25zZTK8AQoPT3BlcmF0b3JTZXJ2aWNlElgKCUhlYXJ0YmVhdBIkLnZhbGtleS5vcGVyYXRvci52MS5IZWFydGJlYXRSZXF1ZXN0GiUudmFsa2V5Lm9wZXJhdG9yLnYxLkhlYXJ0YmVhdFJlc3BvbnNlEk8KBlJlcG9ydBIhLnZhbGtleS5vcGVyYXRvci52MS5SZXBvcnRSZXF1ZXN0GiIudmFsa2V5Lm9wZXJhdG9yLnYxLlJlcG9ydFJlc3BvbnNlYgZwcm90bzM", [file_valkey_agent_v1_state]);
+  fileDesc("CiF2YWxrZXkvb3BlcmF0b3IvdjEvb3BlcmF0b3IucHJvdG8SEnZhbGtleS5vcGVyYXRvci52MSJgChBIZWFydGJlYXRSZXF1ZXN0Eg8KB2Jvb3RfaWQYASABKAkSEAoIc2VxdWVuY2UYAiABKAQSKQoFc3RhdGUYAyABKAsyGi52YWxrZXkuYWdlbnQudjEuTm9kZVN0YXRlIlQKEUhlYXJ0YmVhdFJlc3BvbnNlEg8KB2xlYWRpbmcYASABKAgSEgoKbGVhZGVyX3VybBgCIAEoCRIaChJjb25maWd1cmF0aW9uX2hhc2gYAyABKAkibAoNUmVwb3J0UmVxdWVzdBIPCgdib290X2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEikKBXN0YXRlGAQgASgLMhoudmFsa2V5LmFnZW50LnYxLk5vZGVTdGF0ZSI5Cg5SZXBvcnRSZXNwb25zZRITCgtub3RfbGVhZGluZxgBIAEoCBISCgpsZWFkZXJfdXJsGAIgASgJMrwBCg9PcGVyYXRvclNlcnZpY2USWAoJSGVhcnRiZWF0EiQudmFsa2V5Lm9wZXJhdG9yLnYxLkhlYXJ0YmVhdFJlcXVlc3QaJS52YWxrZXkub3BlcmF0b3IudjEuSGVhcnRiZWF0UmVzcG9uc2USTwoGUmVwb3J0EiEudmFsa2V5Lm9wZXJhdG9yLnYxLlJlcG9ydFJlcXVlc3QaIi52YWxrZXkub3BlcmF0b3IudjEuUmVwb3J0UmVzcG9uc2ViBnByb3RvMw", [file_valkey_agent_v1_state]);
 
 /**
  * HeartbeatRequest is what changes often.
@@ -129,11 +129,24 @@ export const ReportRequestSchema: GenMessage<ReportRequest> = /*@__PURE__*/
   messageDesc(file_valkey_operator_v1_operator, 2);
 
 /**
- * ReportResponse says that it was heard.
+ * ReportResponse says that it was heard, and whether by the one that acts on it.
  *
  * @generated from message valkey.operator.v1.ReportResponse
  */
 export type ReportResponse = Message<"valkey.operator.v1.ReportResponse"> & {
+  /**
+   * The replica that answered does not lead: the report has to be repeated to the one that does.
+   *
+   * @generated from field: bool not_leading = 1;
+   */
+  notLeading: boolean;
+
+  /**
+   * As in HeartbeatResponse.
+   *
+   * @generated from field: string leader_url = 2;
+   */
+  leaderUrl: string;
 };
 
 /**
