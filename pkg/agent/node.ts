@@ -314,7 +314,7 @@ export class Node implements Served {
         this.#looked(event.changed);
         return;
       case "gate-waits":
-        tell("GateWaits", `the server waits at its gate for ${event.waitsFor}`);
+        tell("GateWaits", `the server is at its gate: ${event.waitsFor}`);
         break;
       case "gate-opened":
         tell("GateOpened", `the server was let in: ${event.opening.why}`);

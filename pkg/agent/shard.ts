@@ -35,9 +35,9 @@ export class Shard {
   /** With the reason while it cannot be told. */
   async own(signal: AbortSignal): Promise<Standing | string> {
     const { store, node, standing } = this.#deps;
-    if (store.current === undefined) return store.problem ?? "a configuration";
+    if (store.current === undefined) return store.problem ?? "no configuration has come yet";
     const view = this.#view();
-    if (view === undefined) return `a configuration that names ${node}`;
+    if (view === undefined) return `no configuration names ${node} yet`;
     return standingOf(await standing(signal), view.self.member);
   }
 

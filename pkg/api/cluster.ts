@@ -33,8 +33,8 @@ export const valkeyCluster = defineKind({
   columns: [
     { name: "Phase", type: "string", jsonPath: ".status.phase", description: "Summary in one word" },
     { name: "Shards", type: "integer", jsonPath: ".status.masterCount", description: "Shards that exist" },
-    { name: "Ready", type: "integer", jsonPath: ".status.readyMasters", description: "Shards whose primary serves" },
-    { name: "Pods", type: "integer", jsonPath: ".status.readyPods", description: "Pods that are ready" },
+    { name: "Ready", type: "integer", jsonPath: ".status.readyPods", description: "Pods that are ready" },
+    { name: "Pods", type: "integer", jsonPath: ".status.pods", description: "Pods that exist" },
     { name: "Slots", type: "integer", jsonPath: ".status.slotsAssigned", description: "Slots that are served" },
     { name: "Version", type: "string", jsonPath: ".status.version", description: "Version of Valkey" },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp", description: "Time since creation" },

@@ -7,8 +7,8 @@ let namespace = { name: "", remove: async () => {} };
 beforeAll(async () => {
   await installCrds();
   namespace = await scratchNamespace("api-accepted");
-}, 60_000);
-afterAll(async () => await namespace.remove(), 30_000);
+}, 300_000);
+afterAll(async () => await namespace.remove(), 300_000);
 
 const EXAMPLES = [
   "test/e2e/fixtures/document-000.yaml",
@@ -28,7 +28,7 @@ for (const file of [...EXAMPLES, ...SAMPLES]) {
       const kind = KINDS.find(({ names }) => names.kind === object.kind);
       if (kind !== undefined) expect(kind.parse(kept).metadata.name).toBe(object.metadata.name);
     }
-  }, 60_000);
+  }, 300_000);
 }
 
 /** `tlsCiphers:` with nothing behind it is the same as no tlsCiphers. */
@@ -49,7 +49,7 @@ test("a ValkeyCluster keeps what it was given and gets nothing added, so that de
   await kubectl(["create", "-n", namespace.name, "-f", "-"], JSON.stringify(manifest("ValkeyCluster", "empty", {})));
   const empty = JSON.parse(await kubectl(["get", "-n", namespace.name, "vc", "empty", "-o", "json"])) as Manifest;
   expect(empty.spec).toEqual({});
-}, 60_000);
+}, 300_000);
 
 test("tlsAuthClients takes true, false and optional, and keeps them apart", async () => {
   for (const value of [true, false, "optional"]) {
@@ -57,14 +57,14 @@ test("tlsAuthClients takes true, false and optional, and keeps them apart", asyn
     expect(err).toBe("");
     expect((JSON.parse(out) as { spec: unknown }).spec).toMatchObject({ tlsAuthClients: value });
   }
-}, 30_000);
+}, 300_000);
 
 test("maxclients may be as high as servers can bear", async () => {
   for (const value of [1, 1_000_000, "10000", "1000000"]) {
     const { err } = await judge(manifest("ValkeyCluster", "a", { config: { maxclients: value } }));
     expect(err.replaceAll(/^Warning: .*\n/gm, "")).toBe("");
   }
-}, 30_000);
+}, 300_000);
 
 test("a whole status of a ValkeyCluster can be written and read back", async () => {
   const full = (await readManifests("test/e2e/fixtures/valkeycluster-full.yaml"))[0] as Manifest & { status: object };
@@ -73,7 +73,7 @@ test("a whole status of a ValkeyCluster can be written and read back", async () 
     JSON.stringify({ ...full, metadata: { name: "with-status" } }),
   );
   const patch = JSON.stringify({ status: full.status });
-  await kubectl([
+  const write = [
     "patch",
     "-n",
     namespace.name,
@@ -83,12 +83,11 @@ test("a whole status of a ValkeyCluster can be written and read back", async () 
     "--type=merge",
     "-p",
     patch,
-  ]);
-  const stored = JSON.parse(
-    await kubectl(["get", "-n", namespace.name, "vc", "with-status", "-o", "json"]),
-  ) as typeof full;
+  ];
+  // The answer to the write is what is stored; where an operator runs it may soon be another's.
+  const stored = JSON.parse(await kubectl([...write, "-o", "json"])) as typeof full;
   expect(stored.status).toEqual(full.status);
-}, 30_000);
+}, 300_000);
 
 test("a ValkeyNode carries a pod's spec unchanged", async () => {
   const spec = {
@@ -99,4 +98,4 @@ test("a ValkeyNode carries a pod's spec unchanged", async () => {
   const { out, err } = await judge(node);
   expect(err).toBe("");
   expect((JSON.parse(out) as { spec: unknown }).spec).toMatchObject({ podTemplate: { spec } });
-}, 30_000);
+}, 300_000);

@@ -4,6 +4,7 @@ import { KINDS } from "../../pkg/api/api.ts";
 import { crdName } from "../../pkg/api/crd.ts";
 import { OWNED_BY, OWNED_LABEL } from "../../pkg/api/kind.ts";
 import { ROOT, Trouble } from "../../scripts/lib.ts";
+import { wasNotDone, whenReachable } from "../lib/reachable.ts";
 
 export interface Answer {
   readonly code: number;
@@ -11,7 +12,7 @@ export interface Answer {
   readonly err: string;
 }
 
-const DEADLINE_MS = 30_000;
+const DEADLINE_MS = 120_000;
 
 /**
  * kubectl remembers which kinds a server has by its address alone, for hours, and test clusters come and go at one
@@ -19,8 +20,16 @@ const DEADLINE_MS = 30_000;
  */
 const NO_CACHE = "/dev/null/none";
 
-/** Runs kubectl to its end, whatever that is. */
+/** Runs kubectl to its end, whatever that is, as long as it has reached the API server. */
 export async function tryKubectl(args: readonly string[], input?: string): Promise<Answer> {
+  return whenReachable(async () => {
+    const answer = await runKubectl(args, input);
+    if (answer.code !== 0 && wasNotDone(answer.err)) throw new Trouble(answer.err);
+    return answer;
+  });
+}
+
+async function runKubectl(args: readonly string[], input: string | undefined): Promise<Answer> {
   if (process.env["KUBECONFIG"] === undefined) throw new Trouble("these tests need a cluster: set KUBECONFIG");
   const child = Bun.spawn([process.env["KUBECTL"] ?? "kubectl", ...args], {
     cwd: ROOT,
@@ -47,7 +56,7 @@ export async function installCrds(): Promise<void> {
   if (foreign.length > 0) throw new Trouble(`this cluster has another operator's CRDs: ${foreign.join(", ")}`);
   const manager = ["--server-side", "--force-conflicts", "--field-manager=valkey-operator-test"];
   await kubectl(["apply", ...manager, "-f", "manifests/crds"]);
-  await kubectl(["wait", "--for=condition=Established", "--timeout=20s", "-f", "manifests/crds"]);
+  await kubectl(["wait", "--for=condition=Established", "--timeout=90s", "-f", "manifests/crds"]);
 }
 
 export interface Manifest {

@@ -6,8 +6,8 @@ let namespace = { name: "", remove: async () => {} };
 beforeAll(async () => {
   await installCrds();
   namespace = await scratchNamespace("api-transitions");
-}, 60_000);
-afterAll(async () => await namespace.remove(), 30_000);
+}, 300_000);
+afterAll(async () => await namespace.remove(), 300_000);
 
 interface Change {
   readonly what: string;
@@ -118,7 +118,7 @@ for (const [index, { what, kind, from, to, says }] of CHANGES.entries()) {
       says === undefined ? "allowed" : "refused",
     );
     for (const fragment of says ?? []) expect(err).toContain(fragment);
-  }, 30_000);
+  }, 300_000);
 }
 
 test("defaults may be changed in any way", async () => {
@@ -128,4 +128,4 @@ test("defaults may be changed in any way", async () => {
   const changed = { pvc: { storageSize: "1Gi", storageClassName: "slow" }, podManagementType: "deployment" };
   await kubectl(["replace", "-n", namespace.name, "-f", "-"], defaults(changed));
   await kubectl(["replace", "-n", namespace.name, "-f", "-"], defaults({}));
-}, 30_000);
+}, 300_000);

@@ -4,6 +4,7 @@ import { EventRecorder, eventStore } from "../../pkg/kube/events.ts";
 import { CONFIG_MAPS, EVENTS, type LooseObject, NAMESPACES } from "../../pkg/kube/resource.ts";
 import { createLogger } from "../../pkg/log/log.ts";
 import { clientOf } from "../lib/kube.ts";
+import { until } from "../lib/until.ts";
 
 const client = clientOf();
 const namespace = `events-${Date.now().toString(36)}`;
@@ -18,12 +19,10 @@ afterAll(async () => {
 });
 
 async function eventually(holds: (events: readonly LooseObject[]) => boolean): Promise<readonly LooseObject[]> {
-  for (let turn = 0; turn < 100; turn += 1) {
+  return until("the events come", async () => {
     const { items } = await client.list(EVENTS, { namespace });
-    if (holds(items)) return items;
-    await Bun.sleep(50);
-  }
-  throw new Error("the events did not come");
+    return holds(items) && items;
+  });
 }
 
 test("an event and its repetitions are one object; what is secret is not in it", async () => {
@@ -63,7 +62,7 @@ test("an event and its repetitions are one object; what is secret is not in it",
   expect(after[0]?.metadata.name).toBe(first?.metadata.name ?? "");
   stop.abort();
   await running;
-}, 20_000);
+}, 300_000);
 
 test("what is about a kind without a namespace goes to default", async () => {
   const log = createLogger({ program: "test", level: "warn" });
@@ -76,7 +75,7 @@ test("what is about a kind without a namespace goes to default", async () => {
   const reason = `Made${Date.now()}`;
   const regarding = { apiVersion: "v1", kind: "Namespace", name: namespace };
   recorder.record({ regarding, type: "Normal", reason, action: "Test", note: "hello" });
-  await recorder.run(AbortSignal.abort());
+  await recorder.run(AbortSignal.abort(), 30_000);
   const { items } = await client.list(EVENTS, { namespace: "default", fieldSelector: `reason=${reason}` });
   expect(items).toHaveLength(1);
 });

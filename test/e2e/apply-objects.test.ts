@@ -97,7 +97,7 @@ beforeAll(async () => {
     if ((await client.list(WIDGETS).catch(() => undefined)) !== undefined) break;
     await Bun.sleep(50);
   }
-}, 30_000);
+}, 300_000);
 
 afterAll(async () => {
   await client.delete(CRDS, { name: "widgets.e2e.valkey.io" });

@@ -27,7 +27,7 @@ async function following<I extends string = never>(
   cache.subscribe((change: CacheChange<LooseObject>) => story.push(`${change.type} ${change.object.metadata.name}`));
   const running = cache.run(stop.signal);
   try {
-    await cache.whenSynced(AbortSignal.timeout(10_000));
+    await cache.whenSynced(AbortSignal.timeout(60_000));
     await work({ cache, story });
   } finally {
     stop.abort();
@@ -114,7 +114,7 @@ test("an object that cannot be read is told of, and hides no other", async () =>
     });
     await client.create(CONFIG_MAPS, configMap(namespace, "bad"));
     const running = cache.run(stop.signal);
-    await cache.whenSynced(AbortSignal.timeout(10_000));
+    await cache.whenSynced(AbortSignal.timeout(60_000));
     await client.patch(CONFIG_MAPS, { namespace, name: "bad" }, { type: "merge", body: { data: { more: "1" } } });
     await client.create(CONFIG_MAPS, configMap(namespace, "good"));
     await until("the good one is there", () => cache.byKey(`${namespace}/good`) !== undefined);

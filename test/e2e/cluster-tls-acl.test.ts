@@ -19,7 +19,7 @@ import { applyCluster, type ClusterRef, clusterReady, clusterWhere, holds, podsO
 import { installOperator } from "./install.ts";
 import { client } from "./operator.ts";
 
-beforeAll(() => installOperator(), 180_000);
+beforeAll(() => installOperator(), 300_000);
 
 const DEFINITIONS = `
 valkey-user:
@@ -77,7 +77,7 @@ async function sClient(address: string, ca: string, ...more: readonly string[]):
   await Bun.write(file, ca);
   const words = ["openssl", "s_client", "-connect", address, "-CAfile", file, "-verify_return_error", ...more];
   const child = Bun.spawn(words, { stdin: new Blob(["QUIT\r\n"]), stdout: "pipe", stderr: "pipe" });
-  const timer = setTimeout(() => child.kill(), 10_000);
+  const timer = setTimeout(() => child.kill(), 30_000);
   const text = (await new Response(child.stdout).text()) + (await new Response(child.stderr).text());
   clearTimeout(timer);
   await Bun.file(file).delete();
@@ -102,10 +102,12 @@ describe("a cluster with certificates of the operator and users of a Secret", ()
         const ref: ClusterRef = { namespace, name: "secure" };
         await apply(...aclObjects(namespace), tlsObject(namespace, { tlsAuthClients: "optional" }));
         await applyCluster(ref, { valkeyImage: { tag }, tls: "tls", acl: "users", exporter: { enabled: true } });
-        await clusterReady(ref, { timeoutMs: 150_000 });
-        const { status } = await clusterWhere(ref, "has its users", (cluster) => holds(cluster, "ACLSynced"));
-        expect(status?.tls).toMatchObject({ enabled: true, certificateStatus: "Valid" });
-        expect(status?.acl).toMatchObject({ enabled: true, synced: true });
+        await clusterReady(ref, { timeoutMs: 180_000 });
+        await clusterWhere(ref, "has its users and its certificate", (cluster) => {
+          const { tls, acl } = cluster.status ?? {};
+          const valid = tls?.enabled === true && tls.certificateStatus === "Valid";
+          return holds(cluster, "ACLSynced") && valid && acl?.enabled === true && acl.synced === true;
+        });
         const ca = await secretText(namespace, "secure-server-tls", "ca.crt");
         const pods = await podsOf(ref);
         const [first] = pods;
@@ -172,7 +174,7 @@ describe("a cluster with certificates of the operator and users of a Secret", ()
         expect(file).not.toContain("app-secret");
         const material = await secretText(namespace, "secure-secrets", "secrets.json");
         expect(material).not.toContain("app-secret");
-        const cli = await kubectl([
+        const info = [
           "exec",
           "-n",
           namespace,
@@ -190,8 +192,8 @@ describe("a cluster with certificates of the operator and users of a Secret", ()
           "--no-auth-warning",
           "cluster",
           "info",
-        ]);
-        expect(cli).toContain("cluster_state:ok");
+        ];
+        await until("the cluster is well", async () => (await kubectl(info)).includes("cluster_state:ok"));
         const metrics = await until("the exporter reads the server", async () => {
           const text = await (await fetch(`http://${first.status.podIP}:9121/metrics`)).text();
           return text.includes("redis_up 1") && text;
@@ -199,7 +201,7 @@ describe("a cluster with certificates of the operator and users of a Secret", ()
         expect(metrics).toContain("redis_connected_clients");
         await expectApart(namespace, first.metadata.name);
       });
-    }, 240_000);
+    }, 300_000);
   }
 });
 
@@ -227,7 +229,7 @@ test("a cluster with certificates that somebody else makes", async () => {
     });
     await apply(tlsObject(namespace, { externalCerts: "theirs", tlsAuthClients: true }));
     await applyCluster(ref, { tls: "tls" });
-    await clusterReady(ref, { timeoutMs: 150_000 });
+    await clusterReady(ref, { timeoutMs: 180_000 });
     const [first] = await podsOf(ref);
     const ca = encodeCertificates([root.certificate]);
     const host = `${first?.metadata.name ?? ""}.outer-headless.${namespace}.svc`;
@@ -241,4 +243,4 @@ test("a cluster with certificates that somebody else makes", async () => {
       return active?.thumbprint === own && active.secretName === "theirs" && status?.thumbprint === own;
     });
   });
-}, 240_000);
+}, 300_000);

@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import { run, Trouble } from "../../scripts/lib.ts";
 import { type Lab, openLab } from "../lab/lab.ts";
+import { whenReachable } from "../lib/reachable.ts";
 
 const HINT = "run it through npm run test:e2e";
 
@@ -18,7 +19,7 @@ export const onLab = process.env["LAB"] !== undefined;
 
 export async function kubectl(args: readonly string[], input?: string): Promise<string> {
   if (process.env["KUBE_CONTEXT"] === undefined && !onLab) throw new Trouble(`this test needs a cluster: ${HINT}`);
-  return run(["kubectl", ...args], input === undefined ? {} : { input });
+  return whenReachable(() => run(["kubectl", ...args], input === undefined ? {} : { input }));
 }
 
 export async function apply(...objects: readonly object[]): Promise<void> {

@@ -22,12 +22,12 @@ beforeAll(async () => {
   await kubectl(["create", "namespace", namespace]);
   await apply(cluster("kept", { [PROTECTION]: "true" }), cluster("free"));
   const dry = ["delete", "vc", "kept", "-n", namespace, "--dry-run=server"];
-  await until("the webhook answers", async () => (await tryKubectl(dry)).code !== 0, { timeoutMs: 60_000 });
-}, 240_000);
+  await until("the webhook answers", async () => (await tryKubectl(dry)).code !== 0, { timeoutMs: 120_000 });
+}, 300_000);
 
 afterAll(async () => {
   await kubectl(["delete", "namespace", namespace, "--ignore-not-found", "--wait=false"]);
-}, 60_000);
+}, 300_000);
 
 test("it is not deleted, and the answer says how to lift the protection", async () => {
   for (const policy of ["background", "foreground", "orphan"]) {
@@ -43,10 +43,14 @@ test("it is not deleted, and the answer says how to lift the protection", async 
 });
 
 test("who deletes another one is told what becomes of its volumes", async () => {
-  const { code, err } = await tryKubectl(["delete", "vc", "free", "-n", namespace, "--dry-run=server"]);
-  expect(code).toBe(0);
-  expect(err).toContain("Warning: the volumes of");
-  expect(err).toContain(`kubectl delete pvc -l valkey.io/cr=free -n ${namespace}`);
+  // The webhook gives advice and stands in nobody's way: a call that it does not answer in time passes without.
+  await until("the webhook tells it", async () => {
+    const { code, err } = await tryKubectl(["delete", "vc", "free", "-n", namespace, "--dry-run=server"]);
+    expect(code).toBe(0);
+    expect(err).toContain("Warning: the volumes of");
+    expect(err).toContain(`kubectl delete pvc -l valkey.io/cr=free -n ${namespace}`);
+    return true;
+  });
 });
 
 test("a change that will be held back is told when it is applied", async () => {
@@ -62,17 +66,19 @@ test("a change that will be held back is told when it is applied", async () => {
     '{"status":{"phase":"Suspended"}}',
   ]);
   const patch = ["patch", "vc", "kept", "-n", namespace, "--type=merge", "--dry-run=server", "-p"];
-  const { err } = await tryKubectl([...patch, '{"spec":{"masterCount":5}}']);
-  expect(err).toContain("Warning: spec.masterCount: this release cannot change it on a running cluster");
+  await until("the webhook tells it", async () => {
+    const { err } = await tryKubectl([...patch, '{"spec":{"masterCount":5}}']);
+    return err.includes("Warning: spec.masterCount: this release cannot change it on a running cluster");
+  });
 });
 
 test("with the protection lifted it goes", async () => {
   await kubectl(["annotate", "vc", "kept", "-n", namespace, `${PROTECTION}-`]);
-  await kubectl(["delete", "vc", "kept", "-n", namespace, "--timeout=60s"]);
+  await kubectl(["delete", "vc", "kept", "-n", namespace, "--timeout=110s"]);
   expect(await exists("kept")).toBe(false);
-}, 90_000);
+}, 300_000);
 
 test("a namespace takes a protected one with it", async () => {
   await apply(cluster("last", { [PROTECTION]: "true" }));
-  await kubectl(["delete", "namespace", namespace, "--timeout=90s"]);
-}, 120_000);
+  await kubectl(["delete", "namespace", namespace, "--timeout=240s"]);
+}, 300_000);

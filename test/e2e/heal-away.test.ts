@@ -14,7 +14,7 @@ import * as heal from "./heal-lab.ts";
 import type { Member } from "./heal-members.ts";
 
 const SHAPE = { version: "9.1", replicas: 1 } as const;
-const CASE_MS = 240_000;
+const CASE_MS = 480_000;
 /** What a pod may write; kubelet evicts one that has written more. */
 const LIMIT_MIB = 16;
 
@@ -27,7 +27,7 @@ describe.skipIf(heal.WITHOUT_LAB)("heal elsewhere:", () => {
     const limits = { ...SMALL.resources.limits, "ephemeral-storage": `${LIMIT_MIB}Mi` };
     await cluster.make({ resources: { ...SMALL.resources, limits } });
   }, heal.PREPARATION_MS);
-  afterAll(() => heal.removeNamespace(cluster.ref.namespace), 60_000);
+  afterAll(() => heal.removeNamespace(cluster.ref.namespace), 300_000);
 
   /** Something in the pod writes more than it may. */
   async function writeTooMuch({ pod, node, uid }: Member): Promise<void> {
@@ -37,7 +37,7 @@ describe.skipIf(heal.WITHOUT_LAB)("heal elsewhere:", () => {
     const events = ["get", "events", "-n", cluster.ref.namespace, "-o", "jsonpath={.items[*].reason}"];
     const about = ["--field-selector", `involvedObject.name=${pod}`];
     const evicted = async () => (await kubectl([...events, ...about])).includes("Evicted");
-    await until("kubelet evicts it", evicted, { timeoutMs: 120_000, everyMs: 200 });
+    await until("kubelet evicts it", evicted, { timeoutMs: 180_000, everyMs: 200 });
   }
 
   test(
@@ -85,10 +85,14 @@ describe.skipIf(heal.WITHOUT_LAB)("heal elsewhere:", () => {
         return cut;
       });
       expect(unexcused(report, [died([primary.shard], cut, "power cut")])).toEqual([]);
-      await until("the Node is ready", async () => {
-        const ready = `jsonpath={.status.conditions[?(@.type=="Ready")].status}`;
-        return (await kubectl(["get", "node", primary.node, "-o", ready])) === "True";
-      });
+      await until(
+        "the Node is ready",
+        async () => {
+          const ready = `jsonpath={.status.conditions[?(@.type=="Ready")].status}`;
+          return (await kubectl(["get", "node", primary.node, "-o", ready])) === "True";
+        },
+        { timeoutMs: 120_000 },
+      );
     },
     CASE_MS,
   );

@@ -47,7 +47,7 @@ export class HealCluster {
       valkeyImage: { tag: this.shape.version },
       ...spec,
     });
-    await clusterReady(this.ref, { timeoutMs: 150_000 });
+    await clusterReady(this.ref, { timeoutMs: 180_000 });
     await this.healthy();
   }
 
@@ -83,7 +83,7 @@ export class HealCluster {
       return isWhole(last, this.shape) && holds(await clusterAt(this.ref), "Ready") && last;
     };
     try {
-      return await until(`${this.ref.name} is healthy`, look, { timeoutMs: 120_000, everyMs: 200, ...options });
+      return await until(`${this.ref.name} is healthy`, look, { timeoutMs: 180_000, everyMs: 200, ...options });
     } catch (error) {
       const { status } = await clusterAt(this.ref);
       throw new Error(`not healthy: ${JSON.stringify({ members: last, status }, undefined, 2)}`, { cause: error });
@@ -110,7 +110,10 @@ export class HealCluster {
     event: (client: WriteClient) => Promise<T>,
     { rate = RATE }: { readonly rate?: number } = {},
   ): Promise<Written<T>> {
-    await using client = await WriteClient.start({ addresses: await this.addresses(), frontEnd: "prober", rate });
+    const addresses = await this.addresses();
+    await using client = await until("a node says who owns what", () =>
+      WriteClient.start({ addresses, frontEnd: "prober", rate }),
+    );
     await moreWrites(client);
     const value = await event(client);
     await until("all shards take writes", () => client.waiting < SHARDS * 2, { timeoutMs: 60_000 });

@@ -12,7 +12,7 @@ import type { Member } from "./heal-members.ts";
 const SHAPE = { version: "9.1", replicas: 1 } as const;
 const PODS = 6;
 const MEBIBYTES = 24;
-const CASE_MS = 180_000;
+const CASE_MS = 480_000;
 
 describe.skipIf(heal.WITHOUT_LAB)("heal from a full disk:", () => {
   let lab: Lab;
@@ -30,7 +30,7 @@ describe.skipIf(heal.WITHOUT_LAB)("heal from a full disk:", () => {
   afterAll(async () => {
     await heal.removeNamespace(cluster.ref.namespace);
     for (const volume of volumes) await volume.remove();
-  }, 60_000);
+  }, 300_000);
 
   async function fill({ pod }: Member): Promise<faults.Heal> {
     const claim = `${pod.replace(/-0$/, "")}-data`;

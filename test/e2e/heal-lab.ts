@@ -12,7 +12,7 @@ import { operatorPods } from "./operator.ts";
 export const WITHOUT_LAB = !onLab;
 
 /** Making the operator run and a cluster healthy, at most. */
-export const PREPARATION_MS = 360_000;
+export const PREPARATION_MS = 600_000;
 
 export async function openHealLab(): Promise<Lab> {
   const lab = await theLab();

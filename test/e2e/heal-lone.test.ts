@@ -18,7 +18,7 @@ describe.skipIf(heal.WITHOUT_LAB)("heal without replicas:", () => {
     cluster = new HealCluster({ namespace: await heal.makeNamespace("heal-lone"), name: "lone" }, shape);
     await cluster.make();
   }, heal.PREPARATION_MS);
-  afterAll(() => heal.removeNamespace(cluster.ref.namespace), 60_000);
+  afterAll(() => heal.removeNamespace(cluster.ref.namespace), 300_000);
 
   test("the only copy that crashes comes back as primary with what its disk has", async () => {
     const primary = await cluster.primary(1);
@@ -33,5 +33,5 @@ describe.skipIf(heal.WITHOUT_LAB)("heal without replicas:", () => {
     expect(report).toMatchObject({ lost: [], unread: 0, unacknowledged: 0 });
     expect(report.worstGapMs).toBeLessThan(BACK_MS);
     await cluster.healthy();
-  }, 180_000);
+  }, 300_000);
 });

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { fileHash } from "../../images/stamp.ts";
 import { DIST, ROOT } from "../../scripts/lib.ts";
+import { until } from "../lib/until.ts";
 import { kubectl, onLab } from "./cluster.ts";
 
 export const OPERATOR_NAMESPACE = "valkey-operator-system";
@@ -24,19 +25,23 @@ export async function installOperator(variant: Variant = "install.yaml"): Promis
 
 /** Takes away what the manifests brought. The CRDs are the operator's own and stay, and so do the objects of users. */
 export async function removeOperator(variant: Variant): Promise<void> {
-  await kubectl(["delete", "--ignore-not-found", "--timeout=90s", "-f", manifestFile(variant)]);
+  await kubectl(["delete", "--ignore-not-found", "--timeout=240s", "-f", manifestFile(variant)]);
 }
 
 export async function rolledOut(): Promise<void> {
-  await kubectl(["rollout", "status", DEPLOYMENT, ...IN_NAMESPACE, "--timeout=120s"]);
+  await kubectl(["rollout", "status", DEPLOYMENT, ...IN_NAMESPACE, "--timeout=240s"]);
 }
 
 export async function restartOperator(): Promise<void> {
   await kubectl(["rollout", "restart", DEPLOYMENT, ...IN_NAMESPACE]);
 }
 
+/** To none: until the last one is gone, which may go on for a while after it was told to end. */
 export async function scaleOperator(replicas: number): Promise<void> {
   await kubectl(["scale", DEPLOYMENT, ...IN_NAMESPACE, `--replicas=${replicas}`]);
+  if (replicas > 0) return;
+  const pods = ["get", "pods", ...IN_NAMESPACE, "-l", "app.kubernetes.io/name=valkey-operator", "-o", "name"];
+  await until("no operator runs", async () => (await kubectl(pods)) === "", { timeoutMs: 120_000, everyMs: 200 });
 }
 
 function manifestFile(variant: Variant): string {

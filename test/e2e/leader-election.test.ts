@@ -87,39 +87,40 @@ describe("two replicas", () => {
     const [first, second] = await pair("terminated");
     const at = Date.now();
     first.signal("SIGTERM");
-    await until("the second leads", () => second.commands.length > 0, { timeoutMs: 30_000 });
+    await until("the second leads", () => second.commands.length > 0);
     const took = (second.commands[0]?.at ?? 0) - at;
     console.log(`released after SIGTERM: the next one leads after ${took} ms`);
     expect(took).toBeLessThan(3000);
     await first.ended();
     expect(second.commands[0]?.token).toBeGreaterThan(first.commands.at(-1)?.token ?? 0);
     expect(first.commands.at(-1)?.at).toBeLessThanOrEqual(second.commands[0]?.at ?? 0);
-  }, 60_000);
+  }, 300_000);
 
   test("kill -9: the other one leads within 25 s", async () => {
     const [first, second] = await pair("killed");
     const at = Date.now();
     first.signal("SIGKILL");
-    await until("the second leads", () => second.commands.length > 0, { timeoutMs: 30_000 });
+    await until("the second leads", () => second.commands.length > 0);
     const took = (second.commands[0]?.at ?? 0) - at;
     console.log(`killed: the next one leads after ${took} ms`);
     expect(took).toBeLessThan(25_000);
     expect(second.commands[0]?.token).toBeGreaterThan(first.commands.at(-1)?.token ?? 0);
-  }, 60_000);
+  }, 300_000);
 
   test("frozen and thawed: it commands nothing more", async () => {
     const [first, second] = await pair("frozen");
     first.signal("SIGSTOP");
     const frozenAt = Date.now();
-    await until("the second leads", () => second.commands.length > 0, { timeoutMs: 30_000 });
+    await until("the second leads", () => second.commands.length > 0);
     const before = first.lines.length;
     first.signal("SIGCONT");
     await until("the first refuses", () => first.lines.some(({ did }) => did === "refuse"));
-    await until("the second commanded meanwhile", () => (second.commands.at(-1)?.at ?? 0) > Date.now() - 100);
+    const refusedAt = Date.now();
+    await until("the second commanded meanwhile", () => (second.commands.at(-1)?.at ?? 0) > refusedAt);
     const after = first.lines.slice(before);
     expect(after.filter(({ did }) => did === "command").every(({ at }) => at <= frozenAt + 50)).toBe(true);
     expect(first.commands.filter(({ at }) => at > frozenAt + 1000)).toEqual([]);
-  }, 60_000);
+  }, 300_000);
 
   test("never do two command at the same time", async () => {
     const [first, second] = await pair("handed");
@@ -136,20 +137,20 @@ describe("two replicas", () => {
     const tokens = all.map(({ token }) => token);
     expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
     expect(new Set(tokens).size).toBe(3);
-  }, 60_000);
+  }, 300_000);
 
   test("the Lease deleted: somebody leads again, with a higher token", async () => {
     const [first, second] = await pair("deleted");
     const token = first.commands.at(-1)?.token ?? 0;
     await client.delete(LEASES, { namespace, name: "deleted" });
     const newer = () => [...first.commands, ...second.commands].some((line) => line.token > token);
-    await until("a new term", newer, { timeoutMs: 30_000 });
-  }, 60_000);
+    await until("a new term", newer);
+  }, 300_000);
 });
 
 test("what the store reads is what it wrote, and a stale write is refused", async () => {
   const store = leaseStore(client, { namespace, name: "stored" });
-  const limits = { signal: new AbortController().signal, deadlineMs: 5000 };
+  const limits = { signal: new AbortController().signal, deadlineMs: 30_000 };
   expect((await store.read(limits)).record).toBeUndefined();
   const claim = {
     holder: "me",

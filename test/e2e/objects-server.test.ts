@@ -36,7 +36,7 @@ beforeAll(async () => {
   await until("pods may be made", async () => client.find(SERVICE_ACCOUNTS, { namespace, name: "default" }));
   const level = ["enforce", "warn"].map((mode) => `pod-security.kubernetes.io/${mode}=restricted`);
   await kubectl(["label", "namespace", namespace, ...level]);
-}, 60_000);
+}, 300_000);
 afterAll(async () => void (await kubectl(["delete", "namespace", namespace, "--wait=false"])));
 
 const KINDS = new Map<string, Resource>(

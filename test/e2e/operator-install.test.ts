@@ -6,16 +6,16 @@ import { kubectl } from "./cluster.ts";
 import * as install from "./install.ts";
 import * as operator from "./operator.ts";
 
-const NAMESPACE = "operator-install";
+const NAMESPACE = `operator-install-${crypto.randomUUID().slice(0, 6)}`;
 const SYSTEM = ["-n", install.OPERATOR_NAMESPACE];
 
 beforeAll(async () => {
   await install.installOperator();
   await kubectl(["create", "namespace", NAMESPACE]);
-}, 180_000);
+}, 300_000);
 afterAll(async () => {
   await kubectl(["delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=false"]);
-}, 60_000);
+}, 300_000);
 
 /** A page of the health port, through the API server. */
 async function page(pod: string, path: string): Promise<string> {
@@ -52,7 +52,8 @@ describe("the installation", () => {
 
   test("it makes its first objects", async () => {
     await operator.caReady(install.OPERATOR_NAMESPACE, "valkey-root-ca", { secret: "valkey-root-ca-cert" });
-    await kubectl(["get", ...SYSTEM, "valkeyclusterdefaults", "valkey-operator-defaults"]);
+    const defaults = ["get", ...SYSTEM, "valkeyclusterdefaults", "valkey-operator-defaults"];
+    await until("it has made the defaults", () => kubectl(defaults));
   });
 
   test("a cluster without replicas is accepted with a warning", async () => {
@@ -72,13 +73,17 @@ describe("the installation", () => {
   });
 
   test("metrics tell about caches, queues, leadership and the process", async () => {
-    const { leader, standby } = await operator.settledPair();
     const families = ["cache_objects{", "cache_missed_total{", "workqueue_depth{", "workqueue_adds_total{"];
     const always = ["leader_election_leading{", "process_resident_memory_bytes ", "build_info{"];
-    const text = await page(leader.name, "/metrics");
-    for (const family of [...families, ...always]) expect(text).toContain(`\n${family}`);
-    expect(text).toMatch(/\nleader_election_leading\{.*\} 1\n/);
-    expect(await page(standby.name, "/metrics")).toMatch(/\nleader_election_leading\{.*\} 0\n/);
+    // Who holds the Lease is told by the Lease first.
+    await until("both replicas tell it", async () => {
+      const { leader, standby } = await operator.settledPair();
+      const text = await page(leader.name, "/metrics");
+      for (const family of [...families, ...always]) expect(text).toContain(`\n${family}`);
+      expect(text).toMatch(/\nleader_election_leading\{.*\} 1\n/);
+      expect(await page(standby.name, "/metrics")).toMatch(/\nleader_election_leading\{.*\} 0\n/);
+      return true;
+    });
   });
 
   test("readiness names its checks", async () => {

@@ -8,15 +8,15 @@ import { kubectl } from "./cluster.ts";
 import { installOperator } from "./install.ts";
 import * as operator from "./operator.ts";
 
-const namespace = "operator-root";
+const namespace = `operator-root-${crypto.randomUUID().slice(0, 6)}`;
 
 beforeAll(async () => {
   await installOperator();
   await kubectl(["create", "namespace", namespace]);
-}, 180_000);
+}, 300_000);
 afterAll(async () => {
   await kubectl(["delete", "namespace", namespace, "--ignore-not-found", "--wait=false"]);
-}, 60_000);
+}, 300_000);
 
 async function newRoot(name: string): Promise<Credential> {
   return createRoot({ name, now: new Date(), lifetimeMs: 86_400_000 });

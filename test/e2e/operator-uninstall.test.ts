@@ -11,7 +11,7 @@ import * as install from "./install.ts";
 const namespace = `uninstall-${crypto.randomUUID().slice(0, 6)}`;
 const ref = { namespace, name: "stays" };
 const PROTECTION = "valkey.io/deletion-protection";
-const SLOW = { timeoutMs: 120_000 };
+const SLOW = { timeoutMs: 180_000 };
 
 beforeAll(async () => {
   await install.installOperator();
@@ -19,12 +19,12 @@ beforeAll(async () => {
   await clusters.applyCluster(ref, { pvc: { storageSize: "64Mi", whenDeleted: "Delete" } });
   await kubectl(["annotate", "vc", ref.name, "-n", namespace, `${PROTECTION}=true`]);
   await clusters.clusterReady(ref, SLOW);
-}, 300_000);
+}, 600_000);
 
 afterAll(async () => {
   await install.installOperator();
   await kubectl(["delete", "namespace", namespace, "--ignore-not-found", "--wait=false"]);
-}, 240_000);
+}, 300_000);
 
 /** In the words of docs/uninstall.md. */
 const KEEP_ROOT = `kubectl get secret -n valkey-operator-system valkey-root-ca-cert -o yaml |
@@ -63,7 +63,7 @@ test("with the operator away a protected cluster is not deleted, however it is t
     await install.scaleOperator(2);
     await install.rolledOut();
   }
-}, 180_000);
+}, 300_000);
 
 test.skipIf(!onLab)(
   "uninstalled and installed again with its root, it takes over what runs: no restart, no failed call",
@@ -84,7 +84,7 @@ test.skipIf(!onLab)(
     const { lost, unread, errors } = await writer.stop();
     expect({ lost, unread, errors }).toEqual({ lost: [], unread: 0, errors: {} });
   },
-  400_000,
+  600_000,
 );
 
 test.skipIf(!onLab)(
@@ -98,7 +98,7 @@ test.skipIf(!onLab)(
     expect(JSON.stringify(status?.holds)).toContain(`${PROTECTION}-`);
     expect(await clusters.containersOf(ref)).toEqual(before);
     await kubectl(["annotate", "vc", ref.name, "-n", namespace, `${PROTECTION}-`]);
-    await kubectl(["wait", "vc", ref.name, "-n", namespace, "--for=delete", "--timeout=120s"]);
+    await kubectl(["wait", "vc", ref.name, "-n", namespace, "--for=delete", "--timeout=240s"]);
   },
-  400_000,
+  600_000,
 );

@@ -76,7 +76,7 @@ export async function settledPair(): Promise<Pair> {
       if (term === undefined || leader === undefined || standby === undefined || pods.length !== 2) return undefined;
       return leader.ready && standby.ready ? { leader, standby, term } : undefined;
     },
-    { timeoutMs: 90_000 },
+    { timeoutMs: 150_000 },
   );
 }
 
@@ -90,7 +90,7 @@ export async function metric({ ip }: Pick<OperatorPod, "ip">, family: string, la
 
 /** Straight from the pod, so that it also answers while the API server does not. Inside the lab only. */
 export async function healthPage({ ip }: Pick<OperatorPod, "ip">, path: string): Promise<string> {
-  const answer = await fetch(`http://${ip}:8081${path}`, { signal: AbortSignal.timeout(2000) });
+  const answer = await fetch(`http://${ip}:8081${path}`, { signal: AbortSignal.timeout(5000) });
   return answer.text();
 }
 

@@ -9,7 +9,7 @@ import { installOperator, OPERATOR_NAMESPACE } from "./install.ts";
 import * as operator from "./operator.ts";
 import { issued, opensslNames, opensslVerify } from "./pki-objects.ts";
 
-const namespace = "pki-identities";
+const namespace = `pki-identities-${crypto.randomUUID().slice(0, 6)}`;
 const cluster = { namespace, name: "cart" };
 const { client } = operator;
 
@@ -18,10 +18,10 @@ beforeAll(async () => {
   await kubectl(["create", "namespace", namespace]);
   // Suspended: nodes without pods.
   await applyCluster(cluster, { suspended: true, masterCount: 5 });
-}, 180_000);
+}, 300_000);
 afterAll(async () => {
   await kubectl(["delete", "namespace", namespace, "--ignore-not-found", "--wait=false"]);
-}, 60_000);
+}, 300_000);
 
 async function rootPem(): Promise<string> {
   return (await issued(OPERATOR_NAMESPACE, "valkey-root-ca-cert")).chain;
@@ -47,7 +47,7 @@ describe("identities", () => {
     expect(names).toContain(`DNS:${name}.${namespace}.svc`);
     expect(leaf.secret.metadata.labels).toMatchObject({ "valkey.io/cr": "cart", "valkey.io/node": name });
     expect(leaf.secret.metadata.ownerReferences).toMatchObject([{ kind: "ValkeyNode", name }]);
-    expect(await bundlePhase("cart-mtls")).toBe("Ready");
+    await until("its issuer is Ready", async () => (await bundlePhase("cart-mtls")) === "Ready");
   });
 
   test("ten nodes get theirs, each its own", async () => {

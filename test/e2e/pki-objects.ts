@@ -30,7 +30,7 @@ export async function issued(
   namespace: string,
   name: string,
   accept: (files: IssuedFiles) => boolean = () => true,
-  timeoutMs = 20_000,
+  timeoutMs = 60_000,
 ): Promise<IssuedFiles> {
   return until(
     `Secret ${namespace}/${name} holds a certificate`,

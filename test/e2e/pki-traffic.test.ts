@@ -9,7 +9,7 @@ import { installOperator, OPERATOR_NAMESPACE } from "./install.ts";
 import { client } from "./operator.ts";
 import { issued } from "./pki-objects.ts";
 
-const namespace = "pki-traffic";
+const namespace = `pki-traffic-${crypto.randomUUID().slice(0, 6)}`;
 const cluster = { namespace, name: "brief" };
 const ROOT = "valkey-root-ca";
 const NODES = ["brief-0-0", "brief-1-0", "brief-2-0"];
@@ -18,11 +18,11 @@ beforeAll(async () => {
   await installOperator();
   await kubectl(["create", "namespace", namespace]);
   await applyCluster(cluster, { replicasPerMaster: 0, operatorMtls: { clientCertValidity: "1m" } });
-  await clusterReady(cluster);
-}, 180_000);
+  await clusterReady(cluster, { timeoutMs: 180_000 });
+}, 300_000);
 afterAll(async () => {
   await kubectl(["delete", "namespace", namespace, "--ignore-not-found", "--wait=false"]);
-}, 60_000);
+}, 300_000);
 
 /** What the agent of a node shows to the operator now. */
 async function shownBy(node: string): Promise<string> {
@@ -37,7 +37,7 @@ async function shownBy(node: string): Promise<string> {
       untilAccepted: true,
       expect: { identity: (id) => id.role === "node" && id.node === node },
     },
-    AbortSignal.timeout(3000),
+    AbortSignal.timeout(20_000),
   );
   if (!result.ok) throw new Error(result.reason);
   if (!result.accepted) throw new Error(`${node} does not accept the operator`);
@@ -77,7 +77,7 @@ test("certificates of a minute and their root are replaced under a cluster that 
   await until(
     "every agent shows a certificate under the new root alone",
     async () => look().catch((error: unknown) => void troubles.push(String(error))),
-    { timeoutMs: 100_000, everyMs: 250 },
+    { timeoutMs: 180_000, everyMs: 250 },
   );
   expect(troubles).toEqual([]);
   const after = (await podsOf(cluster)).map(({ metadata, status }) => ({
@@ -90,4 +90,4 @@ test("certificates of a minute and their root are replaced under a cluster that 
     return status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True");
   });
   expect(await cli(cluster, "brief-0-0-0", "-c", "GET", `key-${rounds}`)).toBe(String(rounds));
-}, 150_000);
+}, 300_000);

@@ -1,6 +1,7 @@
 /** Changes that need other pods, under clients that write: nobody loses a write or sees an error. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { VALKEY_VERSIONS } from "../lab/valkey.ts";
+import { until } from "../lib/until.ts";
 import { kubectl } from "./cluster.ts";
 import { applyCluster, type ClusterRef, cli, clusterReady, clusterWhere, podsOf } from "./clusters.ts";
 import { installOperator } from "./install.ts";
@@ -15,11 +16,11 @@ const image = (tag: string) => ({ valkeyImage: { name: "valkey/valkey", tag } })
 beforeAll(async () => {
   await installOperator();
   await kubectl(["create", "namespace", namespace]);
-}, 240_000);
+}, 300_000);
 
 afterAll(async () => {
   await kubectl(["delete", "namespace", namespace, "--ignore-not-found", "--wait=false"]);
-}, 60_000);
+}, 300_000);
 
 async function memoryLimits(ref: ClusterRef): Promise<readonly string[]> {
   const limit = "jsonpath={.spec.containers[?(@.name=='valkey')].resources.limits.memory}";
@@ -32,12 +33,12 @@ describe.each(VALKEY_VERSIONS.toReversed())("Valkey %s", (version) => {
   const ref = { namespace, name: `v${version.replace(".", "")}` };
 
   afterAll(async () => {
-    if (version !== VALKEY_VERSIONS[0]) await kubectl(["delete", "vc", ref.name, "-n", namespace, "--timeout=120s"]);
-  }, 150_000);
+    if (version !== VALKEY_VERSIONS[0]) await kubectl(["delete", "vc", ref.name, "-n", namespace, "--timeout=180s"]);
+  }, 300_000);
 
   test("other resources: every pod is replaced, no write is lost, no client sees an error", async () => {
     await applyCluster(ref, { ...SPEC, ...image(version) });
-    await clusterReady(ref);
+    await clusterReady(ref, { timeoutMs: 180_000 });
     const before = await uidsOf(ref);
     const felt = await whileWriting(ref, async () => {
       await changeSpec(ref, { resources: { limits: { memory: "160Mi" } } });
@@ -48,7 +49,7 @@ describe.each(VALKEY_VERSIONS.toReversed())("Valkey %s", (version) => {
     expect(await memoryLimits(ref)).toEqual(Array.from({ length: 6 }, () => "160Mi"));
     expect((await eventOf(namespace, ref.name, "RollingChange")).note).toContain("resources of valkey");
     expect((await eventOf(namespace, ref.name, "RollingChangeDone")).note).toContain("all 6 pods");
-  }, 400_000);
+  }, 600_000);
 
   test("a setting that needs a restart restarts; one that does not restarts nothing", async () => {
     const before = await uidsOf(ref);
@@ -56,12 +57,14 @@ describe.each(VALKEY_VERSIONS.toReversed())("Valkey %s", (version) => {
     const applied = async () =>
       (await cli(ref, `${ref.name}-0-0-0`, "config", "get", "maxmemory-policy")).includes("allkeys-lru");
     await clusterWhere(ref, "has applied it", isDone);
-    expect(await applied()).toBe(true);
+    await until("the server has it", applied);
     expect(await uidsOf(ref)).toEqual(before);
     await changeSpec(ref, { config: { "maxmemory-policy": "allkeys-lru", "set-proc-title": "no" } });
     await rolledOver(ref, before);
-    expect(await cli(ref, `${ref.name}-0-0-0`, "config", "get", "set-proc-title")).toContain("no");
-  }, 400_000);
+    await until("the server was started with it", async () =>
+      (await cli(ref, `${ref.name}-0-0-0`, "config", "get", "set-proc-title")).includes("no"),
+    );
+  }, 600_000);
 });
 
 describe("8.1 to 9.1", () => {
@@ -73,7 +76,7 @@ describe("8.1 to 9.1", () => {
     await changeSpec(ref, { update: { window: `0 ${hour} * * *` }, ...image("9.1") });
     await heldBy(ref, "window-open", "next at");
     expect(await uidsOf(ref)).toEqual(before);
-  }, 120_000);
+  }, 300_000);
 
   test("no write is lost and no client sees an error", async () => {
     const before = await uidsOf(ref);
@@ -84,7 +87,7 @@ describe("8.1 to 9.1", () => {
     });
     console.log(`8.1 to 9.1: ${gapsText(felt)}; ${await handoversOf(ref)}`);
     expect(verdict(felt)).toEqual(UNHARMED);
-  }, 400_000);
+  }, 600_000);
 
   test("the way back is refused with the reason, and nothing is touched", async () => {
     const before = await uidsOf(ref);
@@ -94,5 +97,5 @@ describe("8.1 to 9.1", () => {
     await changeSpec(ref, image("9.1"));
     await clusterWhere(ref, "holds nothing", (cluster) => isDone(cluster) && cluster.status?.holds?.length === 0);
     expect(await uidsOf(ref)).toEqual(before);
-  }, 120_000);
+  }, 300_000);
 });

@@ -15,12 +15,12 @@ beforeAll(async () => {
   await installOperator();
   await kubectl(["create", "namespace", namespace]);
   await applyCluster(ref, { masterCount: 3, replicasPerMaster: 1, pvc: { storageSize: "64Mi" } });
-  await clusterReady(ref);
-}, 240_000);
+  await clusterReady(ref, { timeoutMs: 180_000 });
+}, 300_000);
 
 afterAll(async () => {
   await kubectl(["delete", "namespace", namespace, "--ignore-not-found", "--wait=false"]);
-}, 60_000);
+}, 300_000);
 
 /** How many pods are others than before. */
 async function replaced(before: readonly (string | undefined)[]): Promise<number> {
@@ -43,7 +43,7 @@ test("an image that does not exist", async () => {
   });
   expect(await replaced(before)).toBe(1);
   expect(verdict(felt)).toEqual(UNHARMED);
-}, 400_000);
+}, 600_000);
 
 test("a setting with which a server does not start", async () => {
   const before = await uidsOf(ref);
@@ -58,4 +58,4 @@ test("a setting with which a server does not start", async () => {
   });
   expect(await replaced(before)).toBe(1);
   expect(verdict(felt)).toEqual(UNHARMED);
-}, 400_000);
+}, 600_000);

@@ -20,14 +20,14 @@ beforeAll(async () => {
   image = await kubectl(["get", "deployment", "valkey-operator", "-n", OPERATOR_NAMESPACE, "-o", path]);
   await kubectl(["create", "namespace", namespace]);
   await applyCluster(ref, { replicasPerMaster: 0 });
-  await clusterReady(ref);
-}, 240_000);
+  await clusterReady(ref, { timeoutMs: 180_000 });
+}, 300_000);
 
 afterAll(async () => {
   await kubectl([...environment, `SIDECAR_IMAGE=${image}`]);
   await rolledOut();
   await kubectl(["delete", "namespace", namespace, "--ignore-not-found", "--wait=false"]);
-}, 180_000);
+}, 300_000);
 
 test("nodes know the newer agent, pods keep the one they have", async () => {
   const before = await uidsOf(ref);
@@ -39,8 +39,8 @@ test("nodes know the newer agent, pods keep the one they have", async () => {
       const { items } = await client.list(VALKEY_NODES, { namespace });
       return items.every(({ spec }) => spec.podTemplate.spec.initContainers?.[0]?.image === NEWER);
     },
-    { timeoutMs: 60_000 },
+    { timeoutMs: 120_000 },
   );
   await clusterWhere(ref, "is as it was", isDone);
   expect(await uidsOf(ref)).toEqual(before);
-}, 180_000);
+}, 300_000);

@@ -7,7 +7,7 @@ import { installOperator } from "./install.ts";
 
 beforeAll(async () => {
   await installOperator();
-}, 240_000);
+}, 300_000);
 
 const NAME = "shop-0-0";
 
@@ -63,7 +63,7 @@ test("a raised quota is noticed within half a minute", async () => {
     // By then the StatefulSet itself waits for longer than the operator does.
     const seen = new Set<string>();
     await until("it was made to try again and again", async () => seen.add(await retriedAt(namespace)).size > 3, {
-      timeoutMs: 90_000,
+      timeoutMs: 180_000,
       everyMs: 200,
     });
     await kubectl([
@@ -87,4 +87,4 @@ test("a raised quota is noticed within half a minute", async () => {
     );
     expect(performance.now() - began).toBeLessThan(20_000);
   });
-}, 180_000);
+}, 300_000);

@@ -1,5 +1,7 @@
 /** Work on a cluster while two clients write to it: one as users have it, one that sees every failed attempt. */
 import { harm } from "../lib/harm.ts";
+import { until } from "../lib/until.ts";
+import type { FrontEndName } from "../lib/write-client/front-end.ts";
 import type { Report } from "../lib/write-client/report.ts";
 import { WriteClient } from "../lib/write-client/write-client.ts";
 import { type ClusterRef, podsOf } from "./clusters.ts";
@@ -15,8 +17,10 @@ const PORT = 6379;
 
 export async function whileWriting(ref: ClusterRef, work: () => Promise<void>): Promise<Felt> {
   const addresses = (await podsOf(ref)).map(({ status }) => ({ host: status.podIP, port: PORT }));
-  await using iovalkey = await WriteClient.start({ frontEnd: "iovalkey", addresses, rate: 150 });
-  await using prober = await WriteClient.start({ frontEnd: "prober", addresses, rate: 300 });
+  const start = (frontEnd: FrontEndName, rate: number) =>
+    until("a node says who owns what", () => WriteClient.start({ frontEnd, addresses, rate }));
+  await using iovalkey = await start("iovalkey", 150);
+  await using prober = await start("prober", 300);
   await work();
   return { iovalkey: await iovalkey.stop(), prober: await prober.stop() };
 }

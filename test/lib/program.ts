@@ -7,7 +7,7 @@ export interface ProgramOptions {
   /** The whole environment. Defaults to that of the test. */
   readonly env?: Record<string, string>;
   readonly uid?: number;
-  /** How long it may take to its end. Defaults to 20000. */
+  /** How long it may take to its end. Defaults to 60000. */
   readonly timeoutMs?: number;
 }
 
@@ -74,7 +74,7 @@ export class Program implements AsyncDisposable {
           throw new Error(`it ended:\n${this.#out}${this.#err}`);
         return message;
       },
-      { timeoutMs: 10_000, everyMs: 5 },
+      { timeoutMs: 30_000, everyMs: 5 },
     );
     return found[key];
   }
@@ -89,7 +89,7 @@ export class Program implements AsyncDisposable {
   }
 
   async ending(): Promise<Ending> {
-    await within("the program's end", this.#options.timeoutMs ?? 20_000, () => this.#process.exited);
+    await within("the program's end", this.#options.timeoutMs ?? 60_000, () => this.#process.exited);
     await this.#reading;
     const { exitCode, signalCode } = this.#process;
     const signal = signalCode === null ? null : String(signalCode);

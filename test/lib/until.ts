@@ -1,7 +1,7 @@
 /** Waiting for a condition, never for a number of seconds. */
 
 export interface UntilOptions {
-  /** Defaults to 30 s. */
+  /** Defaults to 60 s: a pod that has to be scheduled and started on a busy machine comes within it. */
   readonly timeoutMs?: number;
   /** Between two attempts. Defaults to 20 ms. */
   readonly everyMs?: number;
@@ -16,7 +16,7 @@ export async function until<T>(
   attempt: () => Promise<T | undefined | false> | T | undefined | false,
   options: UntilOptions = {},
 ): Promise<T> {
-  const timeoutMs = options.timeoutMs ?? 30_000;
+  const timeoutMs = options.timeoutMs ?? 60_000;
   const deadline = performance.now() + timeoutMs;
   let last: unknown;
   for (;;) {

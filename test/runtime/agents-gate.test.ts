@@ -28,7 +28,7 @@ const leads = (pod: AgentPod) =>
 const isGated = (pod: AgentPod) =>
   pod.reaches(
     "waits at the gate",
-    ({ server }) => server?.phase === ServerPhase.GATED && server.waitsFor !== "a decision",
+    ({ server }) => server?.phase === ServerPhase.GATED && server.waitsFor !== "not decided yet",
   );
 
 const isReplica = (pod: AgentPod) =>

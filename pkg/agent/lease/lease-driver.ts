@@ -162,8 +162,8 @@ export class LeaseDriver {
 
   /** What the gate waits for, in plain words. */
   get gateWaitsFor(): string {
-    if (this.#state === undefined) return `a configuration that names ${this.#options.node}`;
-    return this.#state.gate.hold?.reason ?? "a decision";
+    if (this.#state === undefined) return `no configuration names ${this.#options.node} yet`;
+    return this.#state.gate.hold?.reason ?? "not decided yet";
   }
 
   /** The pod goes: the primary's role is handed over first. */

@@ -197,7 +197,7 @@ export class Supervisor {
         gate.taken();
         if (await this.#admit(process, opening)) return onEvent({ kind: "gate-opened", opening });
         this.#attempts += 1;
-      } else this.#wait(since, this.#retired ? "nothing: it was told to end for good" : gate.waitsFor());
+      } else this.#wait(since, this.#retired ? "it was told to end for good" : gate.waitsFor());
       await pause(clock, GATE_MS, signal);
     }
   }
@@ -214,7 +214,7 @@ export class Supervisor {
   async #admit(process: ProcessId, opening: Opening): Promise<boolean> {
     const { paths, log, prepare } = this.#options;
     const text = await prepare(opening).catch((error: unknown) => {
-      this.#waitsFor = `files that it can start with: ${error instanceof Error ? error.message : String(error)}`;
+      this.#waitsFor = `no files to start with: ${error instanceof Error ? error.message : String(error)}`;
       log.error({ err: error }, "the files of the server cannot be written");
       return undefined;
     });

@@ -5,6 +5,7 @@ import type { ClusterTable, MemberView } from "../formation/view.ts";
 import { podState } from "../lifecycle/template.ts";
 import type { Desired, DesiredNode } from "../objects/types.ts";
 import type { MemberAnswer, RolloutMember } from "../rollout/view.ts";
+import { MOUNT_MS, mountPendingSince } from "../trouble/claim.ts";
 import { memberOf } from "./members.ts";
 import type { NodeNow, PodNow } from "./view.ts";
 
@@ -15,7 +16,7 @@ export interface Wish {
 }
 
 export function rolloutMember(place: NodeNow, wish: Wish): RolloutMember {
-  const { name, shard, member, node, pod, agent } = place;
+  const { name, shard, member, pod, agent } = place;
   const restart = needsRestart(place, wish.configuration);
   const refusals = (agent.facts?.refusals ?? []).map((refusal) => refusal.name);
   return {
@@ -23,8 +24,8 @@ export function rolloutMember(place: NodeNow, wish: Wish): RolloutMember {
     shard,
     member,
     ...podView(pod, wish),
-    outdated: isOutdated(place, wish.wanted) || restart,
-    letGo: node?.spec.replacePod !== undefined && node.spec.replacePod === pod?.metadata.uid,
+    outdated: isOutdated(place, wish.wanted) || restart || needsMount(place, wish.now),
+    letGo: isLetGo(place),
     answer: answerOf(memberOf(place, wish.now)),
     silence: agent.contact.known === "unreachable" ? agent.contact.why : "",
     refused: refusals.filter((what) => what !== "acl" && what !== "tls"),
@@ -49,6 +50,10 @@ function podView(pod: PodNow | undefined, { wanted, now }: Wish): PodView {
   };
 }
 
+function isLetGo({ node, pod }: NodeNow): boolean {
+  return node?.spec.replacePod !== undefined && node.spec.replacePod === pod?.metadata.uid;
+}
+
 function isGoing(pod: PodNow | undefined): boolean {
   return pod?.metadata.deletionTimestamp !== undefined;
 }
@@ -67,6 +72,14 @@ export function needsRestart({ pod, agent }: NodeNow, configuration: Desired["co
   const applied = contact.state.applied.configurationHash === configuration.hash;
   const asks = facts !== undefined && facts.needsRestart.length > 0;
   return applied && asks && Date.parse(made) < Number(configuration.sequence);
+}
+
+/** Of a pod that was made before its volume grew: the file system of one that is made now grows with its mount. */
+export function needsMount({ pod, claim }: NodeNow, now: Date): boolean {
+  const made = pod?.metadata.creationTimestamp;
+  const since = Date.parse(mountPendingSince(claim) ?? "");
+  if (made === undefined || isGoing(pod) || Number.isNaN(since)) return false;
+  return Date.parse(made) < since && now.getTime() - since >= MOUNT_MS;
 }
 
 /** A server that was started with the newest settings and does not have them has been started without them. */

@@ -24,8 +24,8 @@ export function rolloutStatus(input: StatusInput, { rolling }: ClusterNow): Pick
 }
 
 /** Of the last pods nothing differs any more but the pods themselves. */
-function changesOf({ view }: StatusInput): { readonly changes?: string } {
-  const told = rolloutChanges(view).join(", ").slice(0, LONGEST);
+function changesOf({ view, now }: StatusInput): { readonly changes?: string } {
+  const told = rolloutChanges(view, now).join(", ").slice(0, LONGEST);
   const changes = told === "" ? view.cluster.status?.rollout?.changes : told;
   return changes === undefined ? {} : { changes };
 }

@@ -3,7 +3,7 @@ import { templateChanges } from "../lifecycle/template-changes.ts";
 import type { DesiredNode } from "../objects/types.ts";
 import { versionOfTag } from "../rollout/version.ts";
 import type { RolloutView } from "../rollout/view.ts";
-import { needsRestart, rolloutMember } from "./rollout-member.ts";
+import { needsMount, needsRestart, rolloutMember } from "./rollout-member.ts";
 import type { ClusterView, NodeNow } from "./view.ts";
 
 /** Nodes that are there and not wanted are no part of it. */
@@ -32,7 +32,7 @@ function pairs({ nodes, desired }: ClusterView): readonly (readonly [NodeNow, De
 }
 
 /** What pods have to be replaced for, in words. */
-export function rolloutChanges(view: ClusterView): readonly string[] {
+export function rolloutChanges(view: ClusterView, now: Date): readonly string[] {
   const templates = pairs(view).flatMap(([{ node }, { spec }]) =>
     node === undefined || node.spec.podRevision === spec.podRevision
       ? []
@@ -41,5 +41,6 @@ export function rolloutChanges(view: ClusterView): readonly string[] {
   const settings = view.nodes
     .filter((place) => needsRestart(place, view.desired.configuration))
     .flatMap(({ agent }) => (agent.facts?.needsRestart ?? []).map((name) => `setting ${name}`));
-  return [...new Set([...templates, ...settings])].toSorted();
+  const volumes = view.nodes.some((place) => needsMount(place, now)) ? ["volumes that have grown"] : [];
+  return [...new Set([...templates, ...settings, ...volumes])].toSorted();
 }

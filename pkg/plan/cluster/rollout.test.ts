@@ -90,3 +90,30 @@ test("a setting that needs a restart restarts, once for each change of the setti
   const after = asked({ change: restart("2026-04-01T00:00:00Z") });
   expect(planCluster(after, NOW).rollout?.progress).toBeUndefined();
 });
+
+test("a volume whose file system only grows with a mount costs its pod a replacement, once", () => {
+  const grown =
+    (made: string, since: string) =>
+    (node: NodeNow): NodeNow => {
+      const condition = { type: "FileSystemResizePending", status: "True", lastTransitionTime: since };
+      const claim = {
+        metadata: { name: `${node.name}-data` },
+        spec: { resources: { requests: { storage: "2Gi" } } },
+        status: { phase: "Bound", capacity: { storage: "1Gi" }, conditions: [condition] },
+      };
+      const pod = node.pod && {
+        ...node.pod,
+        metadata: { ...node.pod.metadata, name: node.name, creationTimestamp: made },
+      };
+      return { ...node, pod, claim };
+    };
+  const rolloutOf = (made: string, since: string) => {
+    const view = clusterView({ change: grown(made, since) });
+    return { ...statusOf(view).rollout, replace: [...(planCluster(view, NOW).rollout?.replace ?? [])] };
+  };
+  // A minute is kubelet's, which makes it grow in use where the driver can.
+  expect(rolloutOf("2026-05-01T11:00:00Z", "2026-05-01T11:59:30Z").replace).toEqual([]);
+  const waited = rolloutOf("2026-05-01T11:00:00Z", "2026-05-01T11:58:00Z");
+  expect(waited).toMatchObject({ replace: ["shop-0-1"], changes: "volumes that have grown" });
+  expect(rolloutOf("2026-05-01T11:58:30Z", "2026-05-01T11:58:00Z").replace).toEqual([]);
+});

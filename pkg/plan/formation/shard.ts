@@ -215,7 +215,7 @@ function mayRunAs(member: MemberView, id: string): boolean {
 
 function gateText(member: MemberView): string {
   const waitsFor = stateOf(member)?.waitsFor ?? "";
-  return waitsFor === "" ? "" : `: it waits for ${waitsFor}`;
+  return waitsFor === "" ? "" : `, at its gate: ${waitsFor}`;
 }
 
 function dataHold({ say }: Work, keeper: MemberView): FormationHold {

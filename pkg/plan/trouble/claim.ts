@@ -19,25 +19,38 @@ export function lostVolume({ node }: NodeContext): Finding | undefined {
 }
 
 /** A volume that is to grow and has not: the storage does that, in its own time. */
-export function growingVolume({ node, facts }: NodeContext): Finding | undefined {
+export function growingVolume({ node, facts, patience }: NodeContext): Finding | undefined {
   const { claim } = node;
   const asked = claim?.spec.resources.requests["storage"];
   const has = claim?.status.capacity["storage"];
   if (claim === undefined || has === undefined || bytesOf(asked) <= bytesOf(has)) return undefined;
   const { name } = claim.metadata;
-  const waits = claim.status.conditions.some(({ type, status }) => type === PENDING && status === "True");
-  const what = waits ? "the file systems in them have still to grow" : "the storage has not made them grow yet";
+  const pending = mountPendingSince(claim);
+  const overdue = pending !== undefined && patience.over(pending, MOUNT_MS);
   return {
     reason: "VolumeGrows",
     severity: "notice",
     subject: name,
     node: node.node,
-    what: `volumes have ${has} of ${asked}: ${what}`,
+    what: `volumes have ${has} of ${asked}: ${growth(pending, overdue)}`,
     fix: `The servers go on meanwhile. kubectl describe pvc ${name} -n ${facts.namespace} shows what the storage says.`,
   };
 }
 
-const PENDING = "FileSystemResizePending";
+function growth(pending: string | undefined, overdue: boolean): string {
+  if (pending === undefined) return "the storage has not made them grow yet";
+  if (!overdue) return "the file systems in them have still to grow";
+  return "the file systems in them grow when they are mounted anew, for which pods are replaced one after the other";
+}
+
+/** Within seconds kubelet makes a file system grow that is in use, where the driver can. */
+export const MOUNT_MS = 60_000;
+
+/** Since when the volume behind a claim is larger than the file system in it, as far as Kubernetes tells. */
+export function mountPendingSince(claim: ClaimFacts | undefined): string | undefined {
+  const isPending = (type: string, status: string) => type === "FileSystemResizePending" && status === "True";
+  return claim?.status.conditions.find(({ type, status }) => isPending(type, status))?.lastTransitionTime;
+}
 
 /** To be asked only when the scheduler says that a pod waits for its claim: many claims are pending until their pod runs. */
 export function pendingVolume({ node, facts }: NodeContext): Finding {

@@ -74,7 +74,10 @@ export interface PodFacts {
 export const claimStatusFacts = v.object({
   phase: v.optional(v.string(), "Pending"),
   capacity: v.optional(v.record(v.string(), v.string()), {}),
-  conditions: v.optional(v.array(v.object({ type: v.string(), status: v.string() })), []),
+  conditions: v.optional(
+    v.array(v.object({ type: v.string(), status: v.string(), lastTransitionTime: v.optional(v.string()) })),
+    [],
+  ),
 });
 
 export interface ClaimFacts {

@@ -34,7 +34,7 @@ interface ClaimTexts {
   readonly storageClassName?: string;
   readonly asked?: string;
   readonly has?: string;
-  readonly conditions?: { type: string; status: string }[];
+  readonly conditions?: { type: string; status: string; lastTransitionTime?: string }[];
 }
 
 /** The claim of the node c-0-0. */

@@ -64,8 +64,13 @@ test("a volume that has not grown yet is told as such, and nothing is wrong with
   const grows = { phase: "Bound", asked: "2Gi", has: "1Gi" };
   expect(told(claimOf(grows))).toMatchObject([{ reason: "VolumeGrows", severity: "notice" }]);
   expect(told(claimOf(grows))[0]?.message).toContain("volumes have 1Gi of 2Gi: the storage has not made them grow yet");
-  const waits = { ...grows, conditions: [{ type: "FileSystemResizePending", status: "True" }] };
-  expect(told(claimOf(waits))[0]?.message).toContain("the file systems in them have still to grow");
+  const waits = (seconds: number) => {
+    const lastTransitionTime = new Date(NOW.getTime() - seconds * 1000).toISOString();
+    return claimOf({ ...grows, conditions: [{ type: "FileSystemResizePending", status: "True", lastTransitionTime }] });
+  };
+  expect(told(waits(10))[0]?.message).toContain("the file systems in them have still to grow");
+  expect(told(waits(70))[0]?.message).toContain("grow when they are mounted anew");
+  expect(troublesOf(clusterOf([nodeOf("c-0-0", { claim: waits(10), pod })]), NOW).lookAgainMs).toBe(50_000);
   expect(told(claimOf({ ...grows, has: "2048Mi" }))).toEqual([]);
   expect(told(claimOf({ phase: "Pending", asked: "2Gi" }))).toEqual([]);
 });

@@ -27,7 +27,7 @@ export interface WriteOptions extends Target {
   readonly valueBytes?: number;
   /** How long writes that are not acknowledged when the run is stopped are still retried. Defaults to 10000. */
   readonly drainMs?: number;
-  /** How long reading back may take. Defaults to 60000. */
+  /** How long reading back may take. Defaults to 120000. */
   readonly readMs?: number;
   /** A file to which every acknowledgement is appended, one JSON object a line. */
   readonly log?: string;
@@ -113,7 +113,7 @@ export class WriteClient implements AsyncDisposable {
       {
         valueOf: (key) => this.#value(key),
         hint: () => this.#frontEnd.hint(),
-        timeoutMs: this.#options.readMs ?? 60_000,
+        timeoutMs: this.#options.readMs ?? 120_000,
       },
     );
     this.#frontEnd.close();
