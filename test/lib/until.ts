@@ -3,9 +3,13 @@
 export interface UntilOptions {
   /** Defaults to 60 s: a pod that has to be scheduled and started on a busy machine comes within it. */
   readonly timeoutMs?: number;
-  /** Between two attempts. Defaults to 20 ms. */
+  /** At least so long between two attempts; after a costly one twice as long as it took. Defaults to 20 ms. */
   readonly everyMs?: number;
 }
+
+/** A look that is a process of its own, as kubectl is, takes no more than a third of the time from what it looks at. */
+const REST = 2;
+const LONGEST_REST_MS = 500;
 
 /**
  * Tries again until the attempt returns something other than undefined or false; an attempt that throws counts as not
@@ -20,6 +24,7 @@ export async function until<T>(
   const deadline = performance.now() + timeoutMs;
   let last: unknown;
   for (;;) {
+    const began = performance.now();
     try {
       const result = await within(what, deadline - performance.now(), attempt);
       if (result !== undefined && result !== false) return result;
@@ -27,7 +32,8 @@ export async function until<T>(
       last = error;
     }
     if (performance.now() >= deadline) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`, { cause: last });
-    await Bun.sleep(options.everyMs ?? 20);
+    const rest = Math.min(LONGEST_REST_MS, REST * (performance.now() - began));
+    await Bun.sleep(Math.max(options.everyMs ?? 20, rest));
   }
 }
 

@@ -1,7 +1,7 @@
 /** Which objects of a cluster have to be applied. */
 import { nodeSpecNow } from "../lifecycle/template.ts";
 import type { DesiredNode, DesiredObject } from "../objects/types.ts";
-import { needsRestart } from "./rollout-member.ts";
+import { needsMount, needsRestart } from "./rollout-member.ts";
 import type { ClusterView, NodeNow } from "./view.ts";
 
 export interface ApplyStep {
@@ -16,6 +16,7 @@ const LANES = 16;
 type NodeSpec = DesiredNode["spec"];
 
 export interface NodeRules {
+  readonly now: Date;
   /** Whether the pod of a node may be replaced now, or made as the spec asks for. */
   readonly mayReplace: (node: NodeNow) => boolean;
   /** Has the last word. */
@@ -49,7 +50,7 @@ function nodeObject(view: ClusterView, wanted: DesiredNode, { now, rules }: Node
     podGoing: pod?.metadata.deletionTimestamp !== undefined,
     podRevision: pod?.revision,
     mayReplace: rules.mayReplace(now),
-    restart: needsRestart(now, view.desired.configuration),
+    restart: needsRestart(now, view.desired.configuration) || needsMount(now, rules.now),
   });
   const spec = rules.change(now, allowed);
   return spec === wanted.spec ? wanted : { ...wanted, spec };

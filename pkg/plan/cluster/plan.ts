@@ -80,6 +80,7 @@ function run(view: ClusterView, members: readonly MemberView[], now: Date): Clus
   const failover = failoverNow(view, now);
   const rollout = planRollout(rolloutView(view, failover.underWay, now));
   const objects = applySteps(view, {
+    now,
     mayReplace: ({ name }) => rollout.replace.has(name),
     change: (node, spec) => (down.has(node.name) ? { ...spec, suspended: true } : spec),
   });
@@ -126,6 +127,7 @@ const LOOK_MS = 5000;
 function suspend(view: ClusterView, members: readonly MemberView[], now: Date): ClusterPlan {
   const stop = planStop(serversOf(view, now), { save: true, now });
   const objects = applySteps(view, {
+    now,
     // What is made when the cluster is resumed is made as the spec asks.
     mayReplace: ({ pod }) => podState(pod) === "none",
     change: (node, spec) => ({

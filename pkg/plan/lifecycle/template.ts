@@ -41,7 +41,7 @@ export interface NodeNow {
   readonly podRevision?: string | undefined;
   /** Whether the pod that is there may be replaced now, or there is none to be replaced. */
   readonly mayReplace: boolean;
-  /** Whether it has to be, although its revision is the right one: its server has to be restarted. */
+  /** Whether it has to be, although its revision is the right one: for a setting or a volume that only a new pod gets. */
   readonly restart: boolean;
 }
 
