@@ -2,66 +2,119 @@
  * The end-to-end tests: on a lab of this machine, or on a cluster that somebody has. On a lab every file is a run of its
  * own, so that one which leaves the lab unfit for use harms itself alone.
  */
+import { availableParallelism, freemem } from "node:os";
 import { join } from "node:path";
-import { down, insideLab, isHealthy, type Lab, labEnv, up } from "../test/lab/lab.ts";
+import { down, insideLab, isHealthy, type Lab, labEnv, openLab, up } from "../test/lab/lab.ts";
 import { lookOf } from "../test/lab/status.ts";
 import { tellsOfHarm } from "../test/lib/harm.ts";
+import { inLanes } from "./lanes.ts";
 import { DIST, run as runProgram, seconds } from "./lib.ts";
-import { addCounts, NONE } from "./test-report.ts";
-import { bunTest, type Outcome, testFiles } from "./test-run.ts";
+import { bunTest, joined, type Outcome, type TestRun, testFiles } from "./test-run.ts";
 
 const FOLDER = "./test/e2e";
 const TIMEOUT_MS = 300_000;
 
-/** The worst of faults comes last. */
-const LAST = ["/chaos."];
+/** They state how soon something happens, so nothing else may run meanwhile. The worst of faults comes last. */
+const ALONE = ["/failover-by-hand.", "/heal-crash.", "/heal-node.", "/chaos."];
+/** They take minutes: begun first, none is left over when all others are done. */
+const LONG = ["/rolling-", "/heal-quorum.", "/heal-disk.", "/volumes-"];
 
-export function inOrder(files: readonly string[]): string[] {
-  const isLast = (file: string) => LAST.some((name) => file.includes(name));
-  return [...files.filter((file) => !isLast(file)), ...files.filter(isLast)];
+export interface Order {
+  /** On any lab, beside each other. */
+  readonly beside: readonly string[];
+  /** After those, one by one. */
+  readonly alone: readonly string[];
 }
 
-/** All files, one after another. */
+export function inOrder(files: readonly string[]): Order {
+  const among = (names: readonly string[]) => (file: string) => names.some((name) => file.includes(name));
+  const alone = ALONE.flatMap((name) => files.filter((file) => file.includes(name)));
+  const others = files.filter((file) => !alone.includes(file));
+  const long = others.filter(among(LONG));
+  return { beside: [...long, ...others.filter((file) => !long.includes(file))], alone };
+}
+
+const LEAST_CORES = 2;
+/** Two labs with their clusters, and what else the machine does. */
+const LEAST_MEMORY = 12 * 2 ** 30;
+
+/** Most of these tests wait most of the time, so two at once take little more than half as long (docs/decisions/0017). */
+function labsFor(name: string): readonly string[] {
+  const isEnough = availableParallelism() >= LEAST_CORES && freemem() >= LEAST_MEMORY;
+  return isEnough ? [name, `${name.slice(0, 7)}2`] : [name];
+}
+
+interface Tried {
+  readonly file: string;
+  readonly outcome: Outcome;
+}
+
+/** All files: those that may on two labs at once, then the others, then once more what failed. */
 export async function allOnLab(name: string, keep: boolean): Promise<Outcome> {
-  const files = inOrder(testFiles([FOLDER]));
-  const outcomes: Outcome[] = [];
-  const shaky: string[] = [];
-  const lab = await up(name);
+  const { beside, alone } = inOrder(testFiles([FOLDER]));
+  const left = new Countdown(beside.length + alone.length);
+  const names = labsFor(name);
   try {
-    for (const [index, file] of files.entries()) {
-      if (!(await becomesHealthy(lab))) await up(name);
-      const left = `${files.length - index - 1} files left`;
-      const outcome = await timed(lab, file, left);
-      if (!deservesAnother(outcome, shaky.length)) {
-        outcomes.push(outcome);
-        continue;
-      }
-      console.log(`${file}: once more, on a new lab`);
-      await up(name, { fresh: true });
-      shaky.push(`${file}\n${outcome.failures}`);
-      outcomes.push(await timed(lab, file, left));
-    }
-    if (shaky.length > 0) console.log(`== tried a second time, because at first:\n\n${shaky.join("\n\n")}`);
-    return joined(outcomes);
+    const labs: Lab[] = [];
+    for (const one of names) labs.push(await up(one));
+    const tried = await inLanes(beside, labs, (file, lab) => onFitLab(lab, file, left));
+    for (const other of names.slice(1)) await down(other);
+    for (const file of alone) tried.push(await onFitLab(await openLab(name), file, left));
+    return joined(await againWhereItMay(name, tried));
   } finally {
-    if (!keep) await down(name);
+    if (!keep) for (const one of names) await down(one);
   }
 }
 
-async function timed(lab: Lab, file: string, left: string): Promise<Outcome> {
+class Countdown {
+  #left: number;
+
+  constructor(files: number) {
+    this.#left = files;
+  }
+
+  next(): string {
+    this.#left -= 1;
+    return `${this.#left} files left`;
+  }
+}
+
+async function onFitLab(lab: Lab, file: string, left: Countdown): Promise<Tried> {
+  if (!(await becomesHealthy(lab))) await up(lab.lab);
+  return timed(lab, file, left);
+}
+
+/** What it printed comes in one piece, because another file may run beside it. */
+async function timed(lab: Lab, file: string, left: Countdown): Promise<Tried> {
   const began = performance.now();
-  const outcome = await onLab(lab, [file]);
+  console.log(`${file}: begins on lab "${lab.lab}"`);
+  const outcome = await onLab(lab, [file], { print: "at the end" });
   const { passed, failed } = outcome.counts;
-  console.log(`${file}: ${passed} passed, ${failed} failed in ${seconds(performance.now() - began)}, ${left}`);
-  return outcome;
+  console.log(`${file}: ${passed} passed, ${failed} failed in ${seconds(performance.now() - began)}, ${left.next()}`);
+  return { file, outcome };
+}
+
+/** On a new lab each, with the machine to itself; its second result counts. */
+async function againWhereItMay(name: string, tried: readonly Tried[]): Promise<readonly Outcome[]> {
+  const again = tried.filter(({ outcome }) => mayRunAgain(outcome)).slice(0, MOST_SECOND_ATTEMPTS);
+  const left = new Countdown(again.length);
+  const outcomes = tried.filter((one) => !again.includes(one)).map(({ outcome }) => outcome);
+  for (const { file } of again) {
+    console.log(`${file}: once more, on a new lab`);
+    const lab = await up(name, { fresh: true });
+    outcomes.push((await timed(lab, file, left)).outcome);
+  }
+  const words = again.map(({ file, outcome }) => `${file}\n${outcome.failures}`);
+  if (again.length > 0) console.log(`== tried a second time, because at first:\n\n${words.join("\n\n")}`);
+  return outcomes;
 }
 
 /** More of them are no accident. */
 const MOST_SECOND_ATTEMPTS = 3;
 
 /** What failed because the machine was busy may be tried again; what was lost is lost (docs/decisions/0016). */
-export function deservesAnother({ counts, output }: Pick<Outcome, "counts" | "output">, before: number): boolean {
-  return counts.failed > 0 && before < MOST_SECOND_ATTEMPTS && !tellsOfHarm(output);
+export function mayRunAgain({ counts, output }: Pick<Outcome, "counts" | "output">): boolean {
+  return counts.failed > 0 && !tellsOfHarm(output);
 }
 
 /** A machine that was cut off may need a while. */
@@ -77,20 +130,15 @@ async function becomesHealthy(lab: Lab): Promise<boolean> {
 }
 
 /** Chosen files on one lab. */
-export async function onLab(lab: Lab, files: readonly string[], named?: string): Promise<Outcome> {
-  const run = { timeoutMs: TIMEOUT_MS, env: labEnv(lab), prefix: insideLab(lab), named };
-  const outcome = await bunTest(files, run);
+export async function onLab(
+  lab: Lab,
+  files: readonly string[],
+  run: Pick<TestRun, "named" | "print"> = {},
+): Promise<Outcome> {
+  const outcome = await bunTest(files, { ...run, timeoutMs: TIMEOUT_MS, env: labEnv(lab), prefix: insideLab(lab) });
   if (outcome.counts.failed === 0) return outcome;
   // Nobody can ask the lab later.
   return { ...outcome, failures: `${outcome.failures}\n\n${await lookOf(lab)}` };
-}
-
-function joined(outcomes: readonly Outcome[]): Outcome {
-  return {
-    counts: outcomes.map(({ counts }) => counts).reduce(addCounts, NONE),
-    output: outcomes.map(({ output }) => output).join("\n"),
-    failures: outcomes.flatMap(({ failures }) => (failures === "" ? [] : [failures])).join("\n\n"),
-  };
 }
 
 export interface Elsewhere {

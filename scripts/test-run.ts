@@ -1,7 +1,7 @@
 /** A run of bun's test runner: shown while it goes on, counted, and remembered where it failed. */
 import { mkdir } from "node:fs/promises";
 import { DIST, ROOT } from "./lib.ts";
-import { type Counts, failuresOf, NONE, readJunit } from "./test-report.ts";
+import { addCounts, type Counts, failuresOf, NONE, readJunit } from "./test-report.ts";
 
 export interface TestRun {
   /** Defaults to 10 s for one test. */
@@ -11,6 +11,8 @@ export interface TestRun {
   readonly prefix?: readonly string[];
   /** Chooses tests by their names. */
   readonly named?: string | undefined;
+  /** When what it prints is shown. Defaults to at once. */
+  readonly print?: "at once" | "at the end";
 }
 
 export interface Outcome {
@@ -35,6 +37,14 @@ export async function bunTest(files: readonly string[], run: TestRun = {}): Prom
   return { counts: await readJunit(report, code), output, failures: failuresOf(output) };
 }
 
+export function joined(outcomes: readonly Outcome[]): Outcome {
+  return {
+    counts: outcomes.map(({ counts }) => counts).reduce(addCounts, NONE),
+    output: outcomes.map(({ output }) => output).join("\n"),
+    failures: outcomes.flatMap(({ failures }) => (failures === "" ? [] : [failures])).join("\n\n"),
+  };
+}
+
 export function testFiles(folders: readonly string[]): string[] {
   return folders.flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.test.ts`).scanSync({ cwd: ROOT })]).toSorted();
 }
@@ -42,7 +52,7 @@ export function testFiles(folders: readonly string[]): string[] {
 /** Runs a program and keeps what it prints, in the order in which it came. */
 export async function shown(
   command: readonly string[],
-  { env = {} }: Pick<TestRun, "env"> = {},
+  { env = {}, print = "at once" }: Pick<TestRun, "env" | "print"> = {},
 ): Promise<{ code: number; output: string }> {
   const colours = process.stdout.isTTY ? { FORCE_COLOR: "1" } : {};
   const child = Bun.spawn([...command], {
@@ -56,9 +66,11 @@ export async function shown(
     for await (const bytes of stream) {
       const text = decoder.decode(bytes, { stream: true });
       parts.push(text);
-      process.stdout.write(text);
+      if (print === "at once") process.stdout.write(text);
     }
   };
   await Promise.all([listen(child.stdout), listen(child.stderr)]);
-  return { code: await child.exited, output: parts.join("") };
+  const output = parts.join("");
+  if (print === "at the end") process.stdout.write(output);
+  return { code: await child.exited, output };
 }

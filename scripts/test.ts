@@ -11,9 +11,10 @@ import { whyNoLab } from "../test/lab/requirements.ts";
 import { ensureValkey, VALKEY_VERSIONS } from "../test/lab/valkey.ts";
 import { build } from "./build.ts";
 import { allOnLab, onContext, onLab } from "./e2e.ts";
+import { inLanes } from "./lanes.ts";
 import { main, seconds, Trouble } from "./lib.ts";
 import { addCounts, type Counts, NONE } from "./test-report.ts";
-import { bunTest, type Outcome, shown, type TestRun, testFiles } from "./test-run.ts";
+import { bunTest, joined, type Outcome, shown, type TestRun, testFiles } from "./test-run.ts";
 
 const PARTS = ["check", "unit", "runtime", "e2e"] as const;
 type Part = (typeof PARTS)[number];
@@ -40,7 +41,7 @@ async function runPart(part: Part, options: Options): Promise<Outcome> {
     case "runtime":
       await fetchValkey();
       await buildBinaries();
-      return inFolders(["./test/runtime"], options, { timeoutMs: 60_000 });
+      return inTwoLanes(["./test/runtime"], options, { timeoutMs: 60_000 });
     case "e2e":
       return endToEnd(options);
   }
@@ -73,6 +74,14 @@ async function inFolders(folders: readonly string[], { pattern }: Options, run: 
   return bunTest(files, { ...run, named });
 }
 
+/** Tests of processes wait more than they compute: every file is a run of its own, two at a time. */
+async function inTwoLanes(folders: readonly string[], { pattern }: Options, run: TestRun): Promise<Outcome> {
+  const { files, named } = chosen(folders, pattern);
+  // A name is among all files, and a run in which nobody has it fails.
+  if (named !== undefined) return bunTest(files, { ...run, named });
+  return joined(await inLanes(files, [1, 2], (file) => bunTest([file], { ...run, print: "at the end" })));
+}
+
 /** What tests start is made before the first of them, whose deadline does not have room for it. */
 async function fetchValkey(): Promise<void> {
   for (const version of VALKEY_VERSIONS) {
@@ -102,7 +111,7 @@ async function endToEnd({ pattern, context, image, keep }: Options): Promise<Out
   if (pattern === undefined) return allOnLab(E2E_LAB, keep);
   const lab = await up(E2E_LAB);
   try {
-    return await onLab(lab, files, named);
+    return await onLab(lab, files, { named });
   } finally {
     if (!keep) await down(E2E_LAB);
   }

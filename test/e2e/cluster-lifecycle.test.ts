@@ -9,7 +9,7 @@ import { eventOf } from "./operator.ts";
 const namespace = `lifecycle-${crypto.randomUUID().slice(0, 6)}`;
 const ref = { namespace, name: "shop" };
 const SPEC = { masterCount: 3, replicasPerMaster: 1, pvc: { storageSize: "64Mi" } };
-const KEYS = Array.from({ length: 40 }, (_, n) => `key:${n}`);
+const KEYS = Array.from({ length: 12 }, (_, n) => `key:${n}`);
 const SLOW = { timeoutMs: 180_000 };
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ async function write(): Promise<void> {
 }
 
 async function expectAll(): Promise<void> {
-  // One after another: forty kubectl at once are more than two cores bear.
+  // One after another: twelve kubectl at once are more than two cores bear.
   for (const key of KEYS) {
     expect(await clusters.cli(ref, "shop-1-0-0", "-c", "get", key)).toBe(`value of ${key}`);
   }

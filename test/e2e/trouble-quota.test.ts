@@ -62,7 +62,7 @@ test("a raised quota is noticed within half a minute", async () => {
     await apply(statefulSet(namespace));
     // By then the StatefulSet itself waits for longer than the operator does.
     const seen = new Set<string>();
-    await until("it was made to try again and again", async () => seen.add(await retriedAt(namespace)).size > 3, {
+    await until("it was made to try again and again", async () => seen.add(await retriedAt(namespace)).size > 2, {
       timeoutMs: 180_000,
       everyMs: 200,
     });
