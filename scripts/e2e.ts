@@ -16,7 +16,9 @@ const TIMEOUT_MS = 300_000;
 
 /** They state how soon something happens, so nothing else may run meanwhile. The worst of faults comes last. */
 const ALONE = ["/failover-by-hand.", "/heal-crash.", "/heal-node.", "/chaos."];
-/** They take minutes: begun first, none is left over when all others are done. */
+/** They want an API server whose objects nobody looks after, and every other file leaves the operator behind. */
+const WITHOUT_OPERATOR = ["/api-", "/apply-", "/cache-", "/crds."];
+/** They take minutes: begun early, none is left over when all others are done. */
 const LONG = ["/rolling-", "/heal-quorum.", "/heal-disk.", "/volumes-"];
 
 export interface Order {
@@ -27,11 +29,10 @@ export interface Order {
 }
 
 export function inOrder(files: readonly string[]): Order {
-  const among = (names: readonly string[]) => (file: string) => names.some((name) => file.includes(name));
-  const alone = ALONE.flatMap((name) => files.filter((file) => file.includes(name)));
-  const others = files.filter((file) => !alone.includes(file));
-  const long = others.filter(among(LONG));
-  return { beside: [...long, ...others.filter((file) => !long.includes(file))], alone };
+  const named = (names: readonly string[]) => names.flatMap((name) => files.filter((file) => file.includes(name)));
+  const alone = named(ALONE);
+  const beside = new Set([...named(WITHOUT_OPERATOR), ...named(LONG), ...files]);
+  return { beside: [...beside].filter((file) => !alone.includes(file)), alone };
 }
 
 const LEAST_CORES = 2;

@@ -8,7 +8,7 @@
 import { parseArgs } from "node:util";
 import { down, up } from "../test/lab/lab.ts";
 import { whyNoLab } from "../test/lab/requirements.ts";
-import { ensureValkey, VALKEY_VERSIONS } from "../test/lab/valkey.ts";
+import { ensureServers } from "../test/lab/valkey.ts";
 import { build } from "./build.ts";
 import { allOnLab, onContext, onLab } from "./e2e.ts";
 import { inLanes } from "./lanes.ts";
@@ -36,10 +36,10 @@ async function runPart(part: Part, options: Options): Promise<Outcome> {
     case "check":
       return check();
     case "unit":
-      await fetchValkey();
+      await fetchServers();
       return inFolders(UNIT, options);
     case "runtime":
-      await fetchValkey();
+      await fetchServers();
       await buildBinaries();
       return inTwoLanes(["./test/runtime"], options, { timeoutMs: 60_000 });
     case "e2e":
@@ -83,13 +83,11 @@ async function inTwoLanes(folders: readonly string[], { pattern }: Options, run:
 }
 
 /** What tests start is made before the first of them, whose deadline does not have room for it. */
-async function fetchValkey(): Promise<void> {
-  for (const version of VALKEY_VERSIONS) {
-    await ensureValkey(version).catch((error: unknown) => {
-      if (!(error instanceof Trouble)) throw error;
-      console.log(`Valkey ${version} is not here, and tests that start it will fail: ${error.message}`);
-    });
-  }
+async function fetchServers(): Promise<void> {
+  await ensureServers().catch((error: unknown) => {
+    if (!(error instanceof Trouble)) throw error;
+    console.log(`Not all servers are here, and tests that start one will fail: ${error.message}`);
+  });
 }
 
 async function buildBinaries(): Promise<void> {

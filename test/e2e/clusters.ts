@@ -66,7 +66,7 @@ export async function clusterWhere(
     return accept(last) ? last : undefined;
   };
   try {
-    return await until(`${ref.name} ${what}`, look, { timeoutMs: 150_000, everyMs: 50, ...options });
+    return await until(`${ref.name} ${what}`, look, { timeoutMs: 150_000, everyMs: 150, ...options });
   } catch (error) {
     throw new Error(`${ref.name}: ${what}? its status is ${JSON.stringify(last?.status, undefined, 2)}`, {
       cause: error,

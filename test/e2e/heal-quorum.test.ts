@@ -48,11 +48,12 @@ describe.skipIf(heal.WITHOUT_LAB)("heal without a quorum:", () => {
         await until(`${pod} has saved`, async () => (await cli(cluster.ref, pod, "save")) === "OK");
       const powerOn = await Promise.all(off.map((name) => faults.powerCutNode(lab, faults.nodeNamed(lab, name))));
       try {
-        await clusterWhere(cluster.ref, "names the command for each Node", ({ status }) => {
-          const hold = status?.holds?.find(({ predicate }) => predicate === "quorum-lost");
-          return off.every((name) => hold?.message.includes(`kubectl ${taint(name)}`) === true);
-        });
         const leads = (members: readonly Member[]) => members.filter(({ role }) => role === "primary");
+        const asked = off.filter((name) => leads(before).some(({ node }) => node === name));
+        await clusterWhere(cluster.ref, "names the command for each Node of a primary", ({ status }) => {
+          const hold = status?.holds?.find(({ predicate }) => predicate === "quorum-lost");
+          return asked.every((name) => hold?.message.includes(`kubectl ${taint(name)}`) === true);
+        });
         const stay = leads(before).filter(({ node }) => node === left);
         const now = leads(await cluster.members());
         expect(now.filter(({ pod }) => !stay.some((one) => one.pod === pod))).toEqual([]);

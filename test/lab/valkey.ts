@@ -33,6 +33,13 @@ export function ensureExporter(): Promise<RootFs> {
   return ensureRoot(homeOf("exporter"), EXPORTER);
 }
 
+/** All of them, so that nothing that is in a hurry later has to wait for one. */
+export async function ensureServers(): Promise<readonly RootFs[]> {
+  const roots: RootFs[] = [];
+  for (const version of VALKEY_VERSIONS) roots.push(await ensureValkey(version));
+  return [...roots, await ensureExporter()];
+}
+
 function homeOf(name: string): string {
   return join(cacheHome(), "valkey", `${name}-${process.arch}`);
 }
@@ -51,7 +58,4 @@ export function command(root: string, program: string): string[] {
   return [join(libraries, loader), "--library-path", libraries, "--argv0", program, executable];
 }
 
-if (import.meta.main) {
-  for (const version of VALKEY_VERSIONS) console.log(await ensureValkey(version));
-  console.log(await ensureExporter());
-}
+if (import.meta.main) for (const root of await ensureServers()) console.log(root);

@@ -6,6 +6,7 @@ import type { Applier } from "../../kube/apply.ts";
 import type { ActContext } from "../../kube/controller.ts";
 import { keyOf } from "../../kube/resource.ts";
 import { VALKEY_CLUSTERS } from "../resources.ts";
+import { Blinks } from "./blinks.ts";
 
 const BETWEEN_MS = 1000;
 
@@ -13,6 +14,7 @@ export class StatusWriter {
   readonly #applier: Applier;
   readonly #clock: Clock;
   readonly #written = new Map<string, number>();
+  readonly #blinks = new Blinks();
 
   constructor(applier: Applier, clock: Clock) {
     this.#applier = applier;
@@ -23,6 +25,8 @@ export class StatusWriter {
   async write(cluster: ValkeyCluster, status: ValkeyClusterStatus, context: ActContext): Promise<number | undefined> {
     const key = keyOf(cluster);
     const now = this.#clock.monotonic();
+    const blinkMs = this.#blinks.waitMs(key, cluster.status, status, now);
+    if (blinkMs > 0) return blinkMs;
     const waitMs = (this.#written.get(key) ?? -Infinity) + BETWEEN_MS - now;
     if (waitMs > 0 && !isUrgent(cluster.status, status)) return waitMs;
     const { owner, signal, guard } = context;
@@ -33,6 +37,7 @@ export class StatusWriter {
 
   forget(key: string): void {
     this.#written.delete(key);
+    this.#blinks.forget(key);
   }
 }
 
