@@ -15,11 +15,11 @@ const FOLDER = "./test/e2e";
 const TIMEOUT_MS = 300_000;
 
 /** They state how soon something happens, so nothing else may run meanwhile. The worst of faults comes last. */
-const ALONE = ["/failover-by-hand.", "/heal-crash.", "/heal-node.", "/chaos."];
+const ALONE = ["/failover-by-hand.", "/heal-crash.", "/heal-load.", "/heal-node.", "/chaos."];
 /** They want an API server whose objects nobody looks after, and every other file leaves the operator behind. */
 const WITHOUT_OPERATOR = ["/api-", "/apply-", "/cache-", "/crds."];
 /** They take minutes: begun early, none is left over when all others are done. */
-const LONG = ["/rolling-", "/heal-quorum.", "/heal-disk.", "/volumes-"];
+const LONG = ["/rolling-", "/handover-", "/heal-quorum.", "/heal-disk.", "/volumes-"];
 
 export interface Order {
   /** On any lab, beside each other. */

@@ -25,7 +25,7 @@ import { type DiskStanding, readDisk } from "./gate/disk.ts";
 import { gateText } from "./gate/gate-text.ts";
 import type { AskPeers } from "./gate/peers.ts";
 import { type Mode, modeWhileRunning, readMode, writeMode } from "./gate/persistence.ts";
-import { handoverResponse } from "./handover-response.ts";
+import { departure, handoverResponse } from "./handover-response.ts";
 import { Health } from "./health.ts";
 import { type Lease, makeLease } from "./lease/lease.ts";
 import type { Opening } from "./lease/lease-driver.ts";
@@ -224,8 +224,11 @@ export class Node implements Served {
   /** What a pod that goes away does with its server's role: its replica with the newest copy leads before it ends. */
   async leave(signal: AbortSignal): Promise<string> {
     this.#deps.tell("PodTerminating", this.notReady ?? "the pod was told to go while its node serves clients");
-    const { result, writesWaitedMs } = await this.lease.driver.leave(signal);
-    return result === "handed-over" ? `handed over, writes waited for ${writesWaitedMs} ms` : result;
+    const handover = await this.lease.driver.leave(signal);
+    const look = handover.result === "handed-over" ? await this.supervisor.freshLook(0, signal) : undefined;
+    const words = departure(handover, this.lease.addresses.nameOf(look?.cluster?.primaryId ?? ""));
+    if (words.reason !== undefined) this.#deps.tell(words.reason, words.message);
+    return words.message;
   }
 
   async handOver({ nodeId, successor }: HandoverRequest, signal: AbortSignal) {

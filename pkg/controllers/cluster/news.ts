@@ -11,7 +11,15 @@ import { subjectOf } from "./subject.ts";
 
 type Told = Pick<NewEvent, "type" | "reason" | "action" | "note">;
 
-const URGENT: ReadonlySet<string> = new Set(["ServerDied", "ServerSilent", "SettingsLeftOut", "FilesSetAside"]);
+/** What of an agent's words a person should hear too. */
+const TOLD: ReadonlyMap<string, Pick<Told, "type" | "action">> = new Map([
+  ["FilesSetAside", { type: "Warning", action: "Observe" }],
+  ["HandedOver", { type: "Normal", action: "HandOver" }],
+  ["NotHandedOver", { type: "Warning", action: "HandOver" }],
+  ["ServerDied", { type: "Warning", action: "Observe" }],
+  ["ServerSilent", { type: "Warning", action: "Observe" }],
+  ["SettingsLeftOut", { type: "Warning", action: "Observe" }],
+]);
 
 export class News {
   readonly #recorder: Pick<EventRecorder, "record">;
@@ -55,8 +63,8 @@ export class News {
     node: string,
     { reason, message }: { readonly reason: string; readonly message: string },
   ): void {
-    if (!URGENT.has(reason)) return;
-    this.tell(cluster, { type: "Warning", reason, action: "Observe", note: `${node}: ${message}` });
+    const how = TOLD.get(reason);
+    if (how !== undefined) this.tell(cluster, { ...how, reason, note: `${node}: ${message}` });
   }
 
   forget(cluster: ValkeyCluster): void {

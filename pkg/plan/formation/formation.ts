@@ -45,7 +45,7 @@ export function planFormation(input: FormationInput): FormationPlan {
 }
 
 function waitForAnswers(names: readonly string[]): FormationPlan {
-  const hold = { name: "agents-not-asked", reason: `${namesText(names)} have not been asked yet` };
+  const hold = { name: "agents-not-asked", reason: `agents that were not asked yet: ${namesText(names)}` };
   return { steps: [], holds: [hold], closely: true, requeueAfterMs: WAIT_MS };
 }
 
