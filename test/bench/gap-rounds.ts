@@ -3,11 +3,12 @@
  * the same moment. Both take turns on one machine.
  */
 import { withNamespace } from "../e2e/cluster.ts";
-import { HealCluster } from "../e2e/heal-cluster.ts";
+import { HealCluster, moreWrites } from "../e2e/heal-cluster.ts";
 import { lonePrimary, openHealLab } from "../e2e/heal-lab.ts";
 import type { Member } from "../e2e/heal-members.ts";
 import * as faults from "../lab/faults.ts";
 import type { Lab } from "../lab/lab.ts";
+import { WriteClient } from "../lib/write-client/write-client.ts";
 import { type Measured, median, type Progress } from "./bench.ts";
 import { ByHand, GAP_RATE, type Gap } from "./gap-by-hand.ts";
 
@@ -57,11 +58,14 @@ export async function measureGaps(fault: GapFault, progress: Progress): Promise<
   return await withNamespace("bench-gap", async (namespace) => {
     const cluster = new HealCluster({ namespace, name: "gap" }, { version: "9.1", replicas: 1 });
     await cluster.make();
-    const [ours, hand]: [Gap[], Gap[]] = [[], []];
+    const [ours, hand]: [OurGap[], Gap[]] = [[], []];
     for (let round = 0; round < ROUNDS; round += 1) {
       hand.push(await byHand.round(round));
       ours.push(await gapOf(fault, { lab, cluster, round }));
-      progress(`${fault.name} ${round + 1} of ${ROUNDS}: ${ours.at(-1)?.ms} ms, by hand ${hand.at(-1)?.ms} ms`);
+      const { ms, iovalkey } = ours.at(-1) ?? {};
+      progress(
+        `${fault.name} ${round + 1} of ${ROUNDS}: ${ms} ms, with iovalkey ${iovalkey} ms, by hand ${hand.at(-1)?.ms} ms`,
+      );
     }
     return {
       value: median(ours.map(({ ms }) => ms)),
@@ -69,22 +73,31 @@ export async function measureGaps(fault: GapFault, progress: Progress): Promise<
       limit: median(hand.map(({ ms }) => ms)),
       lost: ours.reduce((sum, { lost }) => sum + lost, 0),
       errors: 0,
-      runs: ours.map(({ ms, lost }, round) => ({ ms, lost, byHand: hand[round]?.ms ?? 0 })),
+      runs: ours.map((gap, round) => ({ ...gap, byHand: hand[round]?.ms ?? 0 })),
     };
   });
+}
+
+interface OurGap extends Gap {
+  /** The same as a client library with its defaults lets it through. */
+  readonly iovalkey: number;
 }
 
 async function gapOf(
   fault: GapFault,
   { lab, cluster, round }: { readonly lab: Lab; readonly cluster: HealCluster; readonly round: number },
-): Promise<Gap> {
+): Promise<OurGap> {
   await cluster.healthy();
   const victim = await fault.victim(cluster, round);
+  const addresses = await cluster.addresses();
+  await using library = await WriteClient.start({ addresses, frontEnd: "iovalkey", rate: GAP_RATE / 2 });
   const { report } = await cluster.writing(
     async () => {
+      await moreWrites(library);
       const undo = await fault.strike(lab, cluster, victim);
       try {
         await cluster.replaced(victim);
+        await moreWrites(library);
       } finally {
         await undo();
       }
@@ -92,5 +105,6 @@ async function gapOf(
     { rate: GAP_RATE },
   );
   await cluster.healthy();
-  return { ms: report.worstGapMs, lost: report.lost.length };
+  const felt = await library.stop();
+  return { ms: report.worstGapMs, iovalkey: felt.worstGapMs, lost: report.lost.length + felt.lost.length };
 }

@@ -111,4 +111,30 @@ describe.each([...VALKEY_VERSIONS])("Valkey %s", (version) => {
     expect(report.lost).toEqual([]);
     expect((await replica.state()).cluster?.role).toBe(Role.REPLICA);
   });
+
+  test("a primary without its lease lets writes wait for a moment, and refuses them when it lasts", async () => {
+    const primary = world.pod(0, 1);
+    await leads(primary);
+    const others = world.pods.filter((pod) => pod !== primary);
+    const stopped = () => world.reports.filter(({ reason }) => reason === "WritesStopped").length;
+    /** Nobody is left who could grant anything. */
+    const loseLease = async () => {
+      const before = stopped();
+      await Promise.all(others.map((pod) => pod.stopAgent()));
+      await until("the primary takes no writes", () => stopped() > before);
+    };
+    const report = await during(world, "iovalkey", async () => {
+      await loseLease();
+      await Promise.all(others.map((pod) => pod.startAgent()));
+    });
+    told(`${version} without voters for a moment`, report);
+    expect(report.errors).toEqual({});
+    expect(report.lost).toEqual([]);
+    // A key of the first shard.
+    const answer = async () => String(await primary.send("SET", "{bar}", "written").catch((error: unknown) => error));
+    await loseLease();
+    await until("writes are refused", async () => (await answer()).includes("NOREPLICAS"));
+    await Promise.all(others.map((pod) => pod.startAgent()));
+    await until("writes are taken again", async () => (await answer()) === "OK");
+  });
 });

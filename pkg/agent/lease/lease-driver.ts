@@ -66,6 +66,11 @@ const LOOK_MS = 300;
 const SHAKEN_MS = 500;
 /** A successor that was given the lease leads within a fraction of this. */
 const LATE_MS = 500;
+/**
+ * For how long writes wait at a primary that has lost its lease, before they are refused. In that time the lease is back,
+ * if only the machine was busy, or somebody else leads, to whom clients are then sent.
+ */
+const LAPSE_MS = 2000;
 /** For how long a new agent waits for the first word of a server that it finds running. */
 const FIRST_LOOK_MS = 1000;
 
@@ -315,9 +320,14 @@ export class LeaseDriver {
     const writable = leased && !state.server.fenced;
     this.#noteLapse(state, writable);
     this.#noteEra(state, leased);
-    if (isIdleReplica(state) && server.holds) server.carryOut({ do: "settle" });
+    if (server.holds && (isIdleReplica(state) || this.#hasLapsed(state, leased))) server.carryOut({ do: "settle" });
     if (writable && isAtRest(state) && server.ruleDiffers)
       server.carryOut({ do: "unfence", notAfter: state.holder.leaseUntil });
+  }
+
+  /** Whether clients have waited for a lost lease for long enough. */
+  #hasLapsed(state: AgentState, leased: boolean): boolean {
+    return !leased && state.server.role === "primary" && isAtRest(state) && this.noLeaseMs >= LAPSE_MS;
   }
 
   /** A replica that is promoted has been without a lease for as long as it leads: readiness must not flicker for that. */
@@ -399,7 +409,7 @@ export class LeaseDriver {
     }
   }
 
-  /** For a handover writes wait; if that takes too long, or there is none, they are refused. */
+  /** For a handover writes wait, and for a lease that has just been lost; if that takes too long, they are refused. */
   #fence({ handover, server: { role } }: AgentState): void {
     const { server, clock, tell, bootTime } = this.#options;
     const late = handover.stage === "given-away" && bootTime() - handover.since > LATE_MS;
@@ -407,8 +417,9 @@ export class LeaseDriver {
       this.#handovers.writesWait(clock.monotonic());
       return server.carryOut({ do: "hold" });
     }
-    if (role === "primary") tell("WritesStopped", "the primary has no write lease and takes no writes");
-    return server.carryOut({ do: "fence" });
+    if (role !== "primary") return server.carryOut({ do: "fence" });
+    tell("WritesStopped", "the primary has no write lease and takes no writes");
+    return server.carryOut({ do: late || this.noLeaseMs >= LAPSE_MS ? "fence" : "hold" });
   }
 
   #openGate({ as, of, led }: Output & { readonly do: "open-gate" }): void {
