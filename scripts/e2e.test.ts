@@ -3,11 +3,11 @@ import { inOrder, mayRunAgain } from "./e2e.ts";
 
 const file = (name: string) => `./test/e2e/${name}.test.ts`;
 
-test("files without an operator begin, then long ones; those that measure follow by themselves, chaos is last", () => {
-  const files = ["apply-events", "chaos", "heal-crash", "lab", "rolling-surge"].map(file);
+test("long files at one end, those without an operator at the other; those that measure by themselves, chaos last", () => {
+  const files = ["apply-events", "chaos", "heal-crash", "heal-disk", "lab", "rolling-surge"].map(file);
   expect(inOrder(files)).toEqual({
-    beside: ["apply-events", "rolling-surge", "lab"].map(file),
-    alone: ["heal-crash", "chaos"].map(file),
+    beside: ["heal-disk", "lab", "apply-events"].map(file),
+    alone: ["rolling-surge", "heal-crash", "chaos"].map(file),
   });
 });
 

@@ -14,15 +14,29 @@ import { bunTest, joined, type Outcome, type TestRun, testFiles } from "./test-r
 const FOLDER = "./test/e2e";
 const TIMEOUT_MS = 300_000;
 
-/** They state how soon something happens, so nothing else may run meanwhile. The worst of faults comes last. */
-const ALONE = ["/failover-by-hand.", "/heal-crash.", "/heal-load.", "/heal-node.", "/chaos."];
+/**
+ * They state how soon something happens, or that no client sees an error meanwhile, so nothing else may run beside them.
+ * The worst of faults comes last.
+ */
+const ALONE = [
+  "/rolling-back.",
+  "/rolling-change.",
+  "/rolling-stops.",
+  "/rolling-surge.",
+  "/handover-",
+  "/failover-by-hand.",
+  "/heal-crash.",
+  "/heal-load.",
+  "/heal-node.",
+  "/chaos.",
+];
+/** They take minutes, and the machine: begun at one end of the row, one after the other. */
+const LONG = ["/rolling-", "/heal-quorum.", "/heal-disk.", "/heal-", "/volumes-"];
 /** They want an API server whose objects nobody looks after, and every other file leaves the operator behind. */
 const WITHOUT_OPERATOR = ["/api-", "/apply-", "/cache-", "/crds."];
-/** They take minutes: begun early, none is left over when all others are done. */
-const LONG = ["/rolling-", "/handover-", "/heal-quorum.", "/heal-disk.", "/volumes-"];
 
 export interface Order {
-  /** On any lab, beside each other. */
+  /** On any lab, beside each other: one takes from the front, the other from the end. */
   readonly beside: readonly string[];
   /** After those, one by one. */
   readonly alone: readonly string[];
@@ -30,8 +44,9 @@ export interface Order {
 
 export function inOrder(files: readonly string[]): Order {
   const named = (names: readonly string[]) => names.flatMap((name) => files.filter((file) => file.includes(name)));
-  const alone = named(ALONE);
-  const beside = new Set([...named(WITHOUT_OPERATOR), ...named(LONG), ...files]);
+  const [alone, first, last] = [named(ALONE), named(LONG), named(WITHOUT_OPERATOR)];
+  const middle = files.filter((file) => !last.includes(file));
+  const beside = new Set([...first, ...middle, ...last]);
   return { beside: [...beside].filter((file) => !alone.includes(file)), alone };
 }
 
@@ -58,7 +73,9 @@ export async function allOnLab(name: string, keep: boolean): Promise<Outcome> {
   try {
     const labs: Lab[] = [];
     for (const one of names) labs.push(await up(one));
-    const tried = await inLanes(beside, labs, (file, lab) => onFitLab(lab, file, left));
+    // With one lab, those without an operator come first all the same.
+    const row = labs.length === 1 ? beside.toReversed() : beside;
+    const tried = await inLanes(row, labs, (file, lab) => onFitLab(lab, file, left));
     for (const other of names.slice(1)) await down(other);
     for (const file of alone) tried.push(await onFitLab(await openLab(name), file, left));
     return joined(await againWhereItMay(name, tried));

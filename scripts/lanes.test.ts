@@ -1,16 +1,16 @@
 import { expect, test } from "bun:test";
 import { inLanes } from "./lanes.ts";
 
-test("lanes share the work: each takes the next when it is done", async () => {
+test("lanes share the work, one from each end, and each takes the next when it is done", async () => {
   const gate = Promise.withResolvers<void>();
   const done: string[] = [];
   const results = await inLanes(["long", "a", "b", "c"], [1, 2], async (work, lane) => {
     if (work === "long") await gate.promise;
     done.push(`${work} on ${lane}`);
-    if (work === "c") gate.resolve();
+    if (work === "a") gate.resolve();
     return work;
   });
-  expect(done).toEqual(["a on 2", "b on 2", "c on 2", "long on 1"]);
+  expect(done).toEqual(["c on 2", "b on 2", "a on 2", "long on 1"]);
   expect(results.toSorted()).toEqual(["a", "b", "c", "long"]);
 });
 

@@ -23,6 +23,13 @@ const V1_HIERARCHIES = [
 /** What kubelet wants to find enabled on v2. */
 const V2_CONTROLLERS = ["cpuset", "cpu", "io", "memory", "pids", "hugetlb"];
 
+/**
+ * What the pods of a node weigh against one thread of everything else, in shares: as much as eight. On a machine of its own
+ * a kubelet gives its pods far more than itself; here, with one weight for all pods of a node, agents would wait for
+ * seconds behind the threads of three kubelets and an API server.
+ */
+const V1_POD_SHARES = 8 * 1024;
+
 export function cgroupVersion(): 1 | 2 | undefined {
   if (existsSync(join(MOUNT, "cgroup.controllers"))) return 2;
   return existsSync(join(MOUNT, "pids")) ? 1 : undefined;
@@ -48,6 +55,8 @@ export async function createGroups(host: string): Promise<void> {
   if (cgroupVersion() === 2) return createUnified(host);
   for (const hierarchy of hierarchies()) await mkdir(join(hierarchy, host), { recursive: true });
   await mkdir(join(tracking(), host, "host"), { recursive: true });
+  const shares = join(MOUNT, "cpu", host, "cpu.shares");
+  if (existsSync(shares)) writeFileSync(shares, String(V1_POD_SHARES));
   // A new cpuset group is empty, and no process may join it before it has been given processors and memory.
   for (const file of ["cpuset.cpus", "cpuset.mems"]) {
     const parent = join(MOUNT, "cpuset", file);
