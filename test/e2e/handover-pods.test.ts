@@ -106,11 +106,17 @@ test(
     const ref = { namespace, name: "alone" };
     // Snapshots only, and none that falls due by itself in the time of a test.
     const backup = { database: { enabled: true }, aof: { enabled: false } };
-    await applyCluster(ref, { ...SPEC, masterCount: 1, replicasPerMaster: 0, backup });
+    await applyCluster(ref, { ...SPEC, masterCount: 3, replicasPerMaster: 0, backup });
     await clusterReady(ref, { timeoutMs: 180_000 });
-    expect(await cli(ref, "alone-0-0-0", "set", "key", "kept")).toBe("OK");
+    // A key of the first shard.
+    expect(await cli(ref, "alone-0-0-0", "set", "bar", "kept")).toBe("OK");
     await kubectl(["delete", "pod", "-n", namespace, "alone-0-0-0"]);
-    expect(await until("the key is answered for", () => cli(ref, "alone-0-0-0", "get", "key"))).toBe("kept");
+    // A server that loads, or has not found the others yet, refuses.
+    const answer = async () => {
+      const text = await cli(ref, "alone-0-0-0", "get", "bar");
+      return /^[A-Z]/.test(text) ? undefined : text;
+    };
+    expect(await until("the key is answered for", answer, { timeoutMs: 60_000 })).toBe("kept");
     const { type, note } = await eventOf(namespace, ref.name, "NotHandedOver");
     expect(type).toBe("Warning");
     expect(note).toContain("no replica has all its data");
