@@ -79,6 +79,9 @@ async function calm(writer: WriteClient): Promise<void> {
   await until("writes go on", async () => writer.acknowledged >= goal, { timeoutMs: 60_000, everyMs: 20 });
 }
 
+/** A request that is taken up is pending or running before. */
+const ENDS: ReadonlySet<string> = new Set(["Done", "Failed"]);
+
 /** Gives for how long writes waited, as the agent says. */
 async function handOver(ref: ClusterRef, shard: number): Promise<number> {
   const id = crypto.randomUUID();
@@ -88,7 +91,7 @@ async function handOver(ref: ClusterRef, shard: number): Promise<number> {
   const { status } = await clusterWhere(
     ref,
     "has handed over",
-    ({ status: now }) => now?.failover?.id === id && now.failover.phase !== "Running",
+    ({ status: now }) => now?.failover?.id === id && ENDS.has(now.failover.phase),
   );
   if (status?.failover?.phase !== "Done") throw new Error(`the handover failed: ${status?.failover?.message}`);
   await clusterReady(ref);
