@@ -1,6 +1,6 @@
 /** The faults of chaos: each is done, lasts as long as it should, is undone, and tells what it may have cost. */
 import { kubectl } from "../e2e/cluster.ts";
-import { SMALL } from "../e2e/clusters.ts";
+import { type ClusterRef, SMALL } from "../e2e/clusters.ts";
 import { restartsOf, serverProcesses } from "../e2e/heal-lab.ts";
 import type { Member } from "../e2e/heal-members.ts";
 import { restartOperator } from "../e2e/install.ts";
@@ -10,6 +10,7 @@ import { kill } from "../lab/host.ts";
 import { cutOff, died, type LossWindow, type Moment, moment } from "../lib/losses.ts";
 import { until } from "../lib/until.ts";
 import type { Act, Kind } from "./schedule.ts";
+import { anotherSize } from "./sizes.ts";
 import type { Stage } from "./stage.ts";
 
 /** How long a pod's processes may run on after it was deleted by force: until kubelet has heard of it. */
@@ -123,7 +124,7 @@ export const FAULTS: Readonly<Record<Kind, Fault>> = {
   roll: async ({ cluster }, act) => {
     const { ref } = cluster;
     const before = new Set((await cluster.members()).map(({ uid }) => uid));
-    const limits = { memory: `${128 + (act.choice % 32)}Mi` };
+    const limits = { memory: `${anotherSize(await memoryLimit(ref), act.choice)}Mi` };
     const spec = { resources: { ...SMALL.resources, limits } };
     await kubectl(["patch", "vc", ref.name, "-n", ref.namespace, "--type=merge", "-p", JSON.stringify({ spec })]);
     const renewed = async () => (await cluster.members()).every(({ uid }) => !before.has(uid));
@@ -131,6 +132,11 @@ export const FAULTS: Readonly<Record<Kind, Fault>> = {
     return harmless("every pod replaced for other resources");
   },
 };
+
+async function memoryLimit({ namespace, name }: ClusterRef): Promise<number> {
+  const path = "jsonpath={.spec.resources.limits.memory}";
+  return Number.parseInt(await kubectl(["get", "vc", name, "-n", namespace, "-o", path]), 10);
+}
 
 async function crash(stage: Stage, member: Member): Promise<Happening> {
   const pids = await serverProcesses(stage.lab, stage.cluster, member.pod);
