@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { anotherSize } from "./sizes.ts";
 
 test("a rolling change always has another size to go to, within what a machine has room for", () => {
