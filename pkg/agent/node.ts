@@ -39,6 +39,7 @@ import {
   type AgentLogin,
   essentialsOf,
   makeReplica,
+  mendTable,
   wantedOfNode,
   writeNodeFiles,
   writeServerConf,
@@ -304,6 +305,7 @@ export class Node implements Served {
     if (opening.as === "replica" && opening.primaryId !== undefined && makeReplica(options.paths, opening.primaryId)) {
       log.warn({ primaryId: opening.primaryId }, "the server was a primary and starts as a replica");
     }
+    if (mendTable(options.paths)) log.warn("the server's table had a replica outside of its primary's shard");
     const bare = this.#starts.essentialsOnly(wanted.configuration.hash);
     writeNodeFiles(bare ? essentialsOf(wanted) : wanted, options, login);
     writeMode(options.paths.data, mode);

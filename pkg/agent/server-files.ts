@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Login } from "../valkey/connection.ts";
-import { asReplicaOf, parseNodesConf } from "../valkey/nodes-conf.ts";
+import { asReplicaOf, parseNodesConf, withShardsOfPrimaries } from "../valkey/nodes-conf.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import type { AgentPaths } from "./agent-paths.ts";
 import { readIfThere, writeWhole } from "./files.ts";
@@ -77,5 +77,15 @@ export function makeReplica({ data }: Pick<AgentPaths, "data">, primaryId: strin
   const text = readIfThere(path) ?? "";
   if (text.trim() === "" || parseNodesConf(text).myself.role === "replica") return false;
   writeWhole(path, asReplicaOf(text, primaryId));
+  return true;
+}
+
+/** A table that the server itself has written and would take for damaged. Says whether it had to be changed. */
+export function mendTable({ data }: Pick<AgentPaths, "data">): boolean {
+  const path = join(data, "nodes.conf");
+  const text = readIfThere(path) ?? "";
+  const mended = withShardsOfPrimaries(text);
+  if (mended === text) return false;
+  writeWhole(path, mended);
   return true;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { asReplicaOf, parseNodesConf, readNodesConf } from "./nodes-conf.ts";
+import { asReplicaOf, parseNodesConf, readNodesConf, withShardsOfPrimaries } from "./nodes-conf.ts";
 
 const A = "a".repeat(40);
 const B = "b".repeat(40);
@@ -62,4 +62,27 @@ test("a primary that follows its own replica leaves its slots to that one, with 
     `${A} 10.0.0.1:6379@16379,,tls-port=0,shard-id=one myself,slave ${B} 0 0 4 connected`,
     `${B} 10.0.0.2:6379@16379,,tls-port=0,shard-id=one master,nofailover - 0 17 4 connected 0-5460`,
   ]);
+});
+
+test("a replica is of its primary's shard, whatever the file says, and nothing else of it changes", () => {
+  const C = "c".repeat(40);
+  const table = (shards: readonly string[]) =>
+    [
+      `${A} 10.0.0.1:6379@16379,,tls-port=0,nodename=a,shard-id=${shards[0]} slave,nofailover ${B} 0 0 4 connected`,
+      `${B} 10.0.0.2:6379@16379,,tls-port=0,nodename=b,shard-id=${shards[1]} master - 0 17 3 connected 0-5460`,
+      `${C} 10.0.0.3:6379@16379,,tls-port=0,nodename=c,shard-id=${shards[2]} myself,slave ${A} 0 0 1 connected`,
+      "vars currentEpoch 6 lastVoteEpoch 2",
+      "",
+    ].join("\n");
+  expect(withShardsOfPrimaries(table(["one", "two", "three"]))).toBe(table(["two", "two", "two"]));
+  const right = table(["two", "two", "two"]);
+  expect(withShardsOfPrimaries(right)).toBe(right);
+});
+
+test("of one whose primary the file does not have nothing is known, and a circle has an end", () => {
+  const line = (id: string, primary: string, shard: string) =>
+    `${id} 10.0.0.1:6379@16379,,tls-port=0,shard-id=${shard} slave ${primary} 0 0 4 connected`;
+  const orphan = line(A, B, "one");
+  expect(withShardsOfPrimaries(orphan)).toBe(orphan);
+  expect(withShardsOfPrimaries([line(A, B, "one"), line(B, A, "one")].join("\n"))).toContain("shard-id=one");
 });

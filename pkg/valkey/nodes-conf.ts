@@ -96,6 +96,33 @@ function primaryLine(words: readonly string[], myself: readonly string[]): reado
   return changed;
 }
 
+/**
+ * The same file with every replica in the shard of its primary. Servers write what they have heard last, of a replica now
+ * and then the shard that it was alone in before it followed; up to 8.1.1 they take such a file of their own for damaged,
+ * and end at every start.
+ */
+export function withShardsOfPrimaries(text: string): string {
+  const lines = text.split("\n").map((line) => line.split(" "));
+  const byId = new Map(lines.map((words) => [words[0] ?? "", words]));
+  const mended = lines.map((words) => {
+    const [id = "", address = "", ...rest] = words;
+    const leader = leaderOf(words, byId);
+    return leader === words ? words : [id, inShardOf(address, leader[1]), ...rest];
+  });
+  return mended.map((words) => words.join(" ")).join("\n");
+}
+
+/** At the end of the row of those that follow each other; the line itself if it follows nobody that the file has. */
+function leaderOf(line: readonly string[], byId: ReadonlyMap<string, readonly string[]>): readonly string[] {
+  let leader = line;
+  for (let steps = 0; steps < byId.size; steps += 1) {
+    const next = byId.get(leader[PRIMARY_WORD] ?? "");
+    if (next === undefined) break;
+    leader = next;
+  }
+  return leader;
+}
+
 /** A server refuses a file in which a replica is of another shard than its primary. */
 function inShardOf(address: string, primaryAddress: string | undefined): string {
   const shard = primaryAddress?.split(",").find((part) => part.startsWith("shard-id="));
