@@ -145,8 +145,10 @@ test("a repaired drift is shown for a while", () => {
 
 test("the largest cluster is planned quickly, and its status fits well into what etcd takes", () => {
   const view = clusterView({ spec: { masterCount: 500, replicasPerMaster: 1 } });
-  const began = performance.now();
+  // Of the processor's time: how busy the machine is otherwise says nothing about the plan.
+  const began = process.cpuUsage();
   planCluster(view, NOW);
-  expect(performance.now() - began).toBeLessThan(2000);
+  const { user, system } = process.cpuUsage(began);
+  expect((user + system) / 1000).toBeLessThan(2000);
   expect(JSON.stringify(statusOf(view)).length).toBeLessThan(256 * 1024);
 });
