@@ -10,7 +10,9 @@ export class Wakeup {
 
   /** Until the time is over, the signal is aborted, `until` holds, or, without that, there are news of any kind. */
   async wait(clock: Clock, ms: number, signal: AbortSignal, until?: () => boolean): Promise<void> {
-    if (signal.aborted || until?.() === true) return;
+    if (signal.aborted) return;
+    // Who is woken again and again must not keep everybody else from what they wait for.
+    if (until?.() === true) return giveWay();
     const { promise, resolve } = Promise.withResolvers<void>();
     const wake = () => {
       if (until?.() !== false) resolve();
@@ -24,4 +26,11 @@ export class Wakeup {
     this.#waiting.delete(wake);
     signal.removeEventListener("abort", end);
   }
+}
+
+/** Until everything that has happened meanwhile was attended to. */
+async function giveWay(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  setImmediate(resolve);
+  await promise;
 }
