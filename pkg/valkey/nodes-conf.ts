@@ -98,8 +98,8 @@ function primaryLine(words: readonly string[], myself: readonly string[]): reado
 
 /**
  * The same file with every replica in the shard of its primary. Servers write what they have heard last, of a replica now
- * and then the shard that it was alone in before it followed; up to 8.1.1 they take such a file of their own for damaged,
- * and end at every start.
+ * and then the shard that it was alone in before it followed; 8.1.1 takes such a file of its own for damaged, and ends at
+ * every start (9.1 does not).
  */
 export function withShardsOfPrimaries(text: string): string {
   const lines = text.split("\n").map((line) => line.split(" "));
