@@ -102,11 +102,14 @@ async function onFitLab(lab: Lab, file: string, left: Countdown): Promise<Tried>
   return timed(lab, file, left);
 }
 
+/** The longest takes a few minutes on a quiet machine. */
+const FILE_LIMIT_MS = 1_500_000;
+
 /** What it printed comes in one piece, because another file may run beside it. */
 async function timed(lab: Lab, file: string, left: Countdown): Promise<Tried> {
   const began = performance.now();
   console.log(`${file}: begins on lab "${lab.lab}"`);
-  const outcome = await onLab(lab, [file], { print: "at the end" });
+  const outcome = await onLab(lab, [file], { print: "at the end", limitMs: FILE_LIMIT_MS });
   const { passed, failed } = outcome.counts;
   console.log(`${file}: ${passed} passed, ${failed} failed in ${seconds(performance.now() - began)}, ${left.next()}`);
   return { file, outcome };
@@ -151,7 +154,7 @@ async function becomesHealthy(lab: Lab): Promise<boolean> {
 export async function onLab(
   lab: Lab,
   files: readonly string[],
-  run: Pick<TestRun, "named" | "print"> = {},
+  run: Pick<TestRun, "named" | "print" | "limitMs"> = {},
 ): Promise<Outcome> {
   const outcome = await bunTest(files, { ...run, timeoutMs: TIMEOUT_MS, env: labEnv(lab), prefix: insideLab(lab) });
   if (outcome.counts.failed === 0) return outcome;

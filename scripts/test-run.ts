@@ -1,6 +1,6 @@
 /** A run of bun's test runner: shown while it goes on, counted, and remembered where it failed. */
 import { mkdir } from "node:fs/promises";
-import { DIST, ROOT } from "./lib.ts";
+import { DIST, ROOT, seconds } from "./lib.ts";
 import { addCounts, type Counts, failuresOf, NONE, readJunit } from "./test-report.ts";
 
 export interface TestRun {
@@ -13,6 +13,8 @@ export interface TestRun {
   readonly named?: string | undefined;
   /** When what it prints is shown. Defaults to at once. */
   readonly print?: "at once" | "at the end";
+  /** After which the whole run is killed and has failed: a process that hangs has no test whose time could be up. */
+  readonly limitMs?: number;
 }
 
 export interface Outcome {
@@ -33,8 +35,12 @@ export async function bunTest(files: readonly string[], run: TestRun = {}): Prom
   const flags = [`--timeout=${run.timeoutMs ?? 10_000}`, "--reporter=junit", `--reporter-outfile=${report}`];
   const byName = run.named === undefined ? [] : ["--test-name-pattern", run.named];
   const command = [...(run.prefix ?? []), process.execPath, "test", ...flags, ...byName, ...files];
-  const { code, output } = await shown(command, run);
-  return { counts: await readJunit(report, code), output, failures: failuresOf(output) };
+  const { code, output, killed } = await shown(command, run);
+  const counts = await readJunit(report, code);
+  if (!killed) return { counts, output, failures: failuresOf(output) };
+  const end = `(fail) the whole run: it was killed when its time was up, ${seconds(run.limitMs ?? 0)}`;
+  console.log(end);
+  return { counts, output, failures: failuresOf(`${output}\n${end}\n`) };
 }
 
 export function joined(outcomes: readonly Outcome[]): Outcome {
@@ -52,13 +58,14 @@ export function testFiles(folders: readonly string[]): string[] {
 /** Runs a program and keeps what it prints, in the order in which it came. */
 export async function shown(
   command: readonly string[],
-  { env = {}, print = "at once" }: Pick<TestRun, "env" | "print"> = {},
-): Promise<{ code: number; output: string }> {
+  { env = {}, print = "at once", limitMs }: Pick<TestRun, "env" | "print" | "limitMs"> = {},
+): Promise<{ code: number; output: string; killed: boolean }> {
   const colours = process.stdout.isTTY ? { FORCE_COLOR: "1" } : {};
   const child = Bun.spawn([...command], {
     cwd: ROOT,
     env: { ...process.env, ...colours, ...env },
     stdio: ["ignore", "pipe", "pipe"],
+    ...(limitMs === undefined ? {} : { timeout: limitMs, killSignal: "SIGKILL" }),
   });
   const parts: string[] = [];
   const listen = async (stream: ReadableStream<Uint8Array>) => {
@@ -69,8 +76,11 @@ export async function shown(
       if (print === "at once") process.stdout.write(text);
     }
   };
-  await Promise.all([listen(child.stdout), listen(child.stderr)]);
+  const read = Promise.all([listen(child.stdout), listen(child.stderr)]);
+  const code = await child.exited;
+  // What it started may hold the other end of a pipe for longer than it lives.
+  await Promise.race([read, Bun.sleep(500)]);
   const output = parts.join("");
   if (print === "at the end") process.stdout.write(output);
-  return { code: await child.exited, output };
+  return { code, output, killed: child.signalCode === "SIGKILL" && limitMs !== undefined };
 }

@@ -74,12 +74,16 @@ async function inFolders(folders: readonly string[], { pattern }: Options, run: 
   return bunTest(files, { ...run, named });
 }
 
+/** Each takes a minute or two. */
+const FILE_LIMIT_MS = 600_000;
+
 /** Tests of processes wait more than they compute: every file is a run of its own, two at a time. */
 async function inTwoLanes(folders: readonly string[], { pattern }: Options, run: TestRun): Promise<Outcome> {
   const { files, named } = chosen(folders, pattern);
   // A name is among all files, and a run in which nobody has it fails.
   if (named !== undefined) return bunTest(files, { ...run, named });
-  return joined(await inLanes(files, [1, 2], (file) => bunTest([file], { ...run, print: "at the end" })));
+  const limited = { ...run, print: "at the end", limitMs: FILE_LIMIT_MS } as const;
+  return joined(await inLanes(files, [1, 2], (file) => bunTest([file], limited)));
 }
 
 /** What tests start is made before the first of them, whose deadline does not have room for it. */

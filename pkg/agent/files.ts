@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
-const OWNER_ONLY = 0o600;
+export const OWNER_ONLY = 0o600;
 
 /** Undefined when there is no such file. */
 export function readIfThere(path: string): string | undefined {

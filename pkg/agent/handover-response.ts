@@ -17,7 +17,7 @@ export function handoverResponse({ result, writesWaitedMs }: Handover, leader: s
 function words(result: LeaseResult, leader: string, wanted: string): string {
   switch (result) {
     case "handed-over":
-      return `${leader} leads the shard`;
+      return `${leader === "" ? "another node" : leader} leads the shard`;
     case "not-primary":
       return "this node is not the primary of its shard: there is nothing to hand over";
     case "no-replica-in-sync":

@@ -1,5 +1,5 @@
 /** What an agent tells of its node, put together from what it knows. Pure. */
-import { clone, create, toBinary } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import {
   type AppliedConfiguration,
   type Drift,
@@ -50,17 +50,16 @@ function diskState({ hasData, epoch, offset, nodeId, primary }: DiskStanding) {
 }
 
 /** Equal for two states between which nothing but counters changed. */
-export function withoutCounters(state: NodeState): string {
-  const plain = clone(NodeStateSchema, state);
-  if (plain.server !== undefined) {
-    plain.server.keys = plain.server.keys === 0n ? 0n : 1n;
-    plain.server.memoryBytes = 0n;
-    plain.server.uptimeSeconds = 0n;
-  }
-  if (plain.replication !== undefined) {
-    plain.replication.offset = 0n;
-    plain.replication.silentSeconds = 0n;
-    for (const replica of plain.replication.replicas) replica.offset = 0n;
-  }
-  return Buffer.from(toBinary(NodeStateSchema, plain)).toString("base64");
+export function withoutCounters({ server, replication, ...state }: NodeState): string {
+  const plain = {
+    ...state,
+    server: server && { ...server, keys: server.keys === 0n ? 0n : 1n, memoryBytes: 0n, uptimeSeconds: 0n },
+    replication: replication && {
+      ...replication,
+      offset: 0n,
+      silentSeconds: 0n,
+      replicas: replication.replicas.map((replica) => ({ ...replica, offset: 0n })),
+    },
+  };
+  return JSON.stringify(plain, (_, value: unknown) => (typeof value === "bigint" ? `${value}` : value));
 }

@@ -34,7 +34,7 @@ import { ownStanding } from "./own-standing.ts";
 import { phaseInWords } from "./readiness.ts";
 import type { Reason } from "./report/reporter.ts";
 import type { Served } from "./serve/agent-services.ts";
-import type { ServerControl, Wanted } from "./server-control.ts";
+import type { ServerControl, ServerLook, Wanted } from "./server-control.ts";
 import {
   type AgentLogin,
   essentialsOf,
@@ -227,7 +227,7 @@ export class Node implements Served {
     this.#deps.tell("PodTerminating", this.notReady ?? "the pod was told to go while its node serves clients");
     const handover = await this.lease.driver.leave(signal);
     const look = handover.result === "handed-over" ? await this.supervisor.freshLook(0, signal) : undefined;
-    const words = departure(handover, this.lease.addresses.nameOf(look?.cluster?.primaryId ?? ""));
+    const words = departure(handover, this.#leaderIn(look));
     if (words.reason !== undefined) this.#deps.tell(words.reason, words.message);
     return words.message;
   }
@@ -240,7 +240,13 @@ export class Node implements Served {
     const handover = await this.lease.driver.handOver(successor === "" ? undefined : successor, signal);
     const look = await this.supervisor.freshLook(0, signal);
     this.#deps.onChange();
-    return handoverResponse(handover, this.lease.addresses.nameOf(look?.cluster?.primaryId ?? ""), successor);
+    return handoverResponse(handover, this.#leaderIn(look), successor);
+  }
+
+  /** Of its shard; empty when the server does not say, because it has ended meanwhile. */
+  #leaderIn(look: ServerLook | undefined): string {
+    const id = look?.cluster?.primaryId ?? "";
+    return id === "" ? "" : this.lease.addresses.nameOf(id);
   }
 
   answer: Served["answer"] = (request, caller, signal) => this.lease.answering.call(request, caller, signal);

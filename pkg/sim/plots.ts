@@ -74,6 +74,23 @@ const forgetfulVoters: Plot = (random, shape) => {
   return [cutOff(primary, at, 1500 + random.below(5000)), ...pods];
 };
 
+/**
+ * A primary is cut off, and comes back when another asks for its lease; in that moment pods of voters are replaced at once,
+ * with answers of theirs still on their way.
+ */
+const forgottenAnswers: Plot = (random, shape) => {
+  const primary = random.below(shape.shards);
+  const at = 2000 + random.below(1000);
+  const asks = at + 2300 + random.below(500);
+  const others = [...Array(countOf(shape)).keys()].filter((index) => index % shape.shards !== primary);
+  const gone = others.filter(() => random.once(2)).slice(0, 3);
+  const pods = gone.map((node): Fault => {
+    return { kind: "pod", at: asks + random.below(400) - 100, node, forMs: 20 + random.below(400), disk: "current" };
+  });
+  const slow: Fault = { kind: "slow", at: asks - 200, forMs: 2000 + random.below(1500) };
+  return [cutOff(primary, at, asks - at + random.below(600) - 200), slow, ...pods];
+};
+
 /** A primary is replaced, and soon after everything restarts from what its disks hold. */
 const restartAfterFailover: Plot = (random, shape) => {
   const primary = random.below(shape.shards);
@@ -181,6 +198,7 @@ export const PLOTS: readonly [Plot, ...Plot[]] = [
   staleReplica,
   unguarded,
   forgetfulVoters,
+  forgottenAnswers,
   restartAfterFailover,
   restartBeforeSync,
   togetherInMinority,

@@ -101,6 +101,7 @@ export class World {
         memory: { epoch: shard + 1, inSync: { version: 0, members: [] } },
         holder: nodeName(shard, this.shape.shards),
         promise: false,
+        grantEpoch: shard + 1,
       })),
     };
     node.agent.start(this, node);

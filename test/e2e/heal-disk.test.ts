@@ -1,17 +1,14 @@
-/** Pods go and come back with other addresses, with or without their volumes, and with or without an operator. */
+/** Pods go and come back with other addresses, with or without their volumes. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as faults from "../lab/faults.ts";
 import type { Lab } from "../lab/lab.ts";
-import { died, moment, SHARDS, unexcused } from "../lib/losses.ts";
+import { died, moment, unexcused } from "../lib/losses.ts";
 import { until } from "../lib/until.ts";
 import { kubectl } from "./cluster.ts";
 import { cli } from "./clusters.ts";
 import { HealCluster, type Shape, shapes, shapeText } from "./heal-cluster.ts";
 import * as heal from "./heal-lab.ts";
-import { rolledOut, scaleOperator } from "./install.ts";
 
-/** As in heal-crash: gossip with its node timeout of 5 s would break it. */
-const CRASH_MS = 2500;
 const CASE_MS = 480_000;
 const SPEC = { pvc: { storageSize: "64Mi" } };
 
@@ -103,41 +100,6 @@ function suite(shape: Shape): void {
         expect(await until(`an answer for ${key}`, () => cli(cluster.ref, at, "-c", "get", key))).toBe(key);
     },
     CASE_MS + 60_000,
-  );
-
-  test(
-    "without an operator a crash and a deleted pod heal, and its return changes nothing",
-    async () => {
-      const [crashed, deleted] = [await cluster.primary(0), await cluster.primary(1)];
-      await scaleOperator(0);
-      try {
-        const { report, value: killed } = await cluster.writing(async () => {
-          const killed = await moment(() => faults.killContainer(lab, cluster.container(crashed.pod, "valkey")));
-          await cluster.replaced(crashed);
-          await kubectl(["delete", "pod", "-n", cluster.ref.namespace, deleted.pod, "--wait=false"]);
-          await cluster.replaced(deleted);
-          return killed;
-        });
-        expect(unexcused(report, [died([0], killed, "crash")])).toEqual([]);
-        expect(report.worstGapMs).toBeLessThan(CRASH_MS);
-        await until(
-          "every pod runs again",
-          async () => {
-            const members = await cluster.members();
-            // The deleted pod answers until it is gone, and is missing until its successor is made.
-            const whole = members.length === SHARDS * (1 + shape.replicas);
-            return whole && members.every(({ role, uid }) => role !== "none" && uid !== deleted.uid);
-          },
-          { timeoutMs: 120_000 },
-        );
-      } finally {
-        await scaleOperator(2);
-        await rolledOut();
-      }
-      const uids = (await cluster.members()).map(({ uid }) => uid);
-      expect((await cluster.healthy()).map(({ uid }) => uid)).toEqual(uids);
-    },
-    CASE_MS,
   );
 }
 

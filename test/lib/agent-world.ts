@@ -29,6 +29,7 @@ import {
 } from "../../pkg/rpc/test-peers.ts";
 import type { ValkeyVersion } from "../lab/valkey.ts";
 import { AgentPod } from "./agent-pod.ts";
+import { until } from "./until.ts";
 
 export interface WorldOptions {
   readonly version: ValkeyVersion;
@@ -167,6 +168,16 @@ export class AgentWorld implements AsyncDisposable {
         }),
     );
     await Promise.all(this.pods.map((pod) => pod.ready()));
+    await until("all servers know each other's roles", () => this.#allKnowAll());
+  }
+
+  /** Who has not heard yet that another is a replica, or of the newest epoch, takes no part in an election as it should. */
+  async #allKnowAll(): Promise<boolean> {
+    const states = await Promise.all(this.pods.map((pod) => pod.state()));
+    const tables = states.flatMap(({ cluster }) => cluster ?? []);
+    const roles = new Map(tables.map(({ nodeId, role }) => [nodeId, role]));
+    const epochs = new Set(tables.map(({ currentEpoch }) => currentEpoch));
+    return epochs.size === 1 && tables.every(({ nodes }) => nodes.every(({ id, role }) => roles.get(id) === role));
   }
 
   /** Introduces all pods to the first one that runs. */

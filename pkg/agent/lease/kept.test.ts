@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Addresses } from "./addresses.ts";
 import { BootClock } from "./boot-clock.ts";
 import { Eras } from "./eras.ts";
-import { type Kept, readKept, writeKept } from "./kept.ts";
+import { type Kept, KeptFile } from "./kept.ts";
 
 let folder = "";
 beforeAll(async () => {
@@ -15,23 +15,26 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 test("what was granted is found again; a damaged file counts as none", async () => {
   const path = join(folder, "lease.json");
-  expect(readKept(path)).toEqual({ lease: undefined, addresses: {} });
+  const file = new KeptFile(path);
+  expect(new KeptFile(path).read()).toEqual({ lease: undefined, addresses: {} });
   const memory = { epoch: 4, inSync: { version: 2, members: [{ node: "a-0-1", run: "r" }] } };
   const shards = [
-    { memory, holder: "a-0-0", promise: false },
-    { memory, holder: undefined, promise: true },
+    { memory, holder: "a-0-0", promise: false, grantEpoch: 4 },
+    { memory, holder: undefined, promise: true, grantEpoch: 3 },
   ];
   const addresses = { "a-0-0": { nodeId: "id", ip: "10.0.0.1" } };
   const held: Kept = { lease: { leaseUntil: 12, electionUntil: 30, shards }, addresses };
-  writeKept(path, held);
-  expect(readKept(path)).toEqual(held);
+  file.write(held);
+  expect(new KeptFile(path).read()).toEqual(held);
   const never: Kept = { ...held, lease: { leaseUntil: Number.NEGATIVE_INFINITY, electionUntil: undefined, shards } };
-  writeKept(path, never);
-  expect(readKept(path)).toEqual(never);
-  writeKept(path, { lease: undefined, addresses });
-  expect(readKept(path)).toEqual({ lease: undefined, addresses });
+  file.write(never);
+  expect(new KeptFile(path).read()).toEqual(never);
+  await writeFile(`${path}.until`, "soon");
+  expect(new KeptFile(path).read().lease?.leaseUntil).toBe(Number.NEGATIVE_INFINITY);
+  file.write({ lease: undefined, addresses });
+  expect(new KeptFile(path).read()).toEqual({ lease: undefined, addresses });
   await writeFile(path, '{"lease":{"leaseUntil":1}');
-  expect(readKept(path)).toEqual({ lease: undefined, addresses: {} });
+  expect(new KeptFile(path).read()).toEqual({ lease: undefined, addresses: {} });
 });
 
 test("the epoch of a stream is on disk as soon as it is noted, and the oldest are forgotten", () => {

@@ -18,7 +18,7 @@ import type { Addresses } from "./addresses.ts";
 import { type Place, placeOf } from "./deployment.ts";
 import type { Eras } from "./eras.ts";
 import { type Handover, Handovers } from "./handovers.ts";
-import { type Kept, writeKept } from "./kept.ts";
+import type { Kept, KeptFile } from "./kept.ts";
 import type { OwnServer } from "./own-server.ts";
 import type { Post } from "./post.ts";
 import { type Sender, sameSender } from "./wire.ts";
@@ -42,7 +42,7 @@ export interface LeaseDriverOptions {
   readonly log: Logger;
   readonly configuration: () => Configuration | undefined;
   readonly kept: Kept;
-  readonly keptPath: string;
+  readonly keptFile: Pick<KeptFile, "write">;
   readonly server: OwnServer;
   readonly eras: Eras;
   readonly addresses: Addresses;
@@ -454,8 +454,8 @@ export class LeaseDriver {
 
   /** Before anything is said that rests on it. */
   #keep(): void {
-    const { keptPath, addresses } = this.#options;
-    writeKept(keptPath, { lease: this.#persisted, addresses: addresses.known });
+    const { keptFile, addresses } = this.#options;
+    keptFile.write({ lease: this.#persisted, addresses: addresses.known });
   }
 }
 

@@ -14,7 +14,7 @@ import { Addresses } from "./addresses.ts";
 import { Answering } from "./answering.ts";
 import { BootClock } from "./boot-clock.ts";
 import { Eras } from "./eras.ts";
-import { readKept } from "./kept.ts";
+import { KeptFile } from "./kept.ts";
 import { LeaseCommands } from "./lease-commands.ts";
 import { LeaseDriver, type LeaseDriverOptions } from "./lease-driver.ts";
 import { OwnServer } from "./own-server.ts";
@@ -46,7 +46,8 @@ export function makeLease(deps: LeaseDeps): Lease {
   const { paths, node, podIp } = options;
   const bootClock = new BootClock(clock);
   const bootTime = () => bootClock.now();
-  const kept = readKept(paths.lease);
+  const keptFile = new KeptFile(paths.lease);
+  const kept = keptFile.read();
   const addresses = new Addresses(kept.addresses);
   const eras = new Eras(paths.data);
   const commands = new LeaseCommands(new ValkeyClient({ at: { path: paths.serverSocket }, login: deps.login }));
@@ -89,7 +90,7 @@ export function makeLease(deps: LeaseDeps): Lease {
     stop,
     tell,
     bootTime,
-    keptPath: paths.lease,
+    keptFile,
   });
   return { driver, answering: new Answering(driver), addresses, eras, close: () => commands.close() };
 }

@@ -138,7 +138,7 @@ export class OwnServer {
   ended(): void {
     this.#disk = undefined;
     this.#heldUntil = Number.NEGATIVE_INFINITY;
-    void this.#readDisk();
+    void this.#learnDisk();
   }
 
   kill(why: string): void {
@@ -151,9 +151,10 @@ export class OwnServer {
   carryOut(command: Command): void {
     if (this.#commanding) return;
     this.#commanding = true;
-    void this.#command(command).finally(() => {
+    void this.#command(command).then((done) => {
       this.#commanding = false;
-      this.#options.onChange();
+      // What failed is tried again at the next turn: at once, it would fail again and again.
+      if (done) this.#options.onChange();
     });
   }
 
@@ -168,15 +169,18 @@ export class OwnServer {
     return rule !== undefined && !isFence(rule) && !sameRule(rule, this.#options.wantedRule());
   }
 
-  async #command(command: Command): Promise<void> {
+  /** Whether it was done, or need not be done any more. */
+  async #command(command: Command): Promise<boolean> {
     const { log, clock, bootTime } = this.#options;
     try {
-      if ("notAfter" in command && bootTime() > command.notAfter) return;
+      if ("notAfter" in command && bootTime() > command.notAfter) return true;
       await this.#send(command);
       log.info({ command: command.do }, "done to the server");
+      return true;
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       log.warn({ command: command.do, why }, "the server did not confirm it");
+      return false;
     } finally {
       this.#commandedAt = clock.monotonic();
     }
@@ -233,8 +237,13 @@ export class OwnServer {
 
   #diskOf(run: string): DiskStanding | undefined {
     if (this.#disk?.run === run) return this.#disk.standing;
-    void this.#readDisk();
+    void this.#learnDisk();
     return undefined;
+  }
+
+  async #learnDisk(): Promise<void> {
+    await this.#readDisk();
+    this.#options.onChange();
   }
 
   async #readDisk(): Promise<void> {
@@ -249,6 +258,5 @@ export class OwnServer {
     const standing = await this.#options.readDisk();
     if (run !== this.run) return;
     this.#disk = { run, standing };
-    this.#options.onChange();
   }
 }

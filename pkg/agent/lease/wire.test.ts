@@ -42,13 +42,25 @@ const question: fc.Arbitrary<Question> = fc.oneof(
 );
 
 const answer = { ...envelope, from: fc.constant("me"), askedBy: name };
-const remembered = fc.record({ memory, holder: optional, promise: fc.boolean() });
+const remembered = fc.record({ memory, holder: optional, promise: fc.boolean(), grantEpoch: fc.integer({ min: 1 }) });
 const reply: fc.Arbitrary<Reply> = fc.oneof(
   fc.record({ ...answer, kind: fc.constant("granted") }),
-  fc.record({ ...answer, kind: fc.constant("promised"), memory, standing: standing("me") }),
+  fc.record({
+    ...answer,
+    kind: fc.constant("promised"),
+    memory,
+    holders: fc.array(fc.string()),
+    standing: standing("me"),
+  }),
   fc.record({ ...answer, kind: fc.constant("refused"), hold: fc.record({ name, reason: name }) }),
   fc.record({ ...answer, kind: fc.constant("standing"), standing: standing("me") }),
-  fc.record({ ...answer, kind: fc.constant("memory"), remembers: fc.boolean(), shards: fc.array(remembered) }),
+  fc.record({
+    ...answer,
+    kind: fc.constant("memory"),
+    remembers: fc.boolean(),
+    disregards: fc.boolean(),
+    shards: fc.array(remembered),
+  }),
 );
 
 test("every question arrives as it was asked", () => {

@@ -79,7 +79,11 @@ function answerOf(reply: Reply): AskResponse["answer"] {
     case "promised":
       return {
         case: "promise",
-        value: create(PromiseSchema, { memory: shardMemory(reply.memory), standing: standing(reply.standing) }),
+        value: create(PromiseSchema, {
+          memory: shardMemory(reply.memory),
+          standing: standing(reply.standing),
+          holders: [...reply.holders],
+        }),
       };
     case "refused":
       return { case: "refusal", value: create(LeaseRefusalSchema, reply.hold) };
@@ -88,7 +92,11 @@ function answerOf(reply: Reply): AskResponse["answer"] {
     case "memory":
       return {
         case: "memory",
-        value: create(MemorySchema, { remembers: reply.remembers, shards: reply.shards.map(rememberedShard) }),
+        value: create(MemorySchema, {
+          remembers: reply.remembers,
+          disregards: reply.disregards,
+          shards: reply.shards.map(rememberedShard),
+        }),
       };
   }
 }
@@ -108,8 +116,8 @@ function shardMemory({ epoch, inSync: set }: ShardMemory) {
   return { epoch: BigInt(epoch), inSync: inSync(set) };
 }
 
-function rememberedShard({ memory, holder = "", promise }: RememberedShard) {
-  return { memory: shardMemory(memory), holder, promise };
+function rememberedShard({ memory, holder = "", promise, grantEpoch }: RememberedShard) {
+  return { memory: shardMemory(memory), holder, promise, grantEpoch: BigInt(grantEpoch) };
 }
 
 function standing({ phase, role, dataEpoch, offset, tableEpoch, ...rest }: Standing) {
@@ -147,8 +155,8 @@ export function readReply({ envelope: from, askedBy, answer }: AskResponse): Rep
     case "grant":
       return { ...base, kind: "granted" };
     case "promise": {
-      const { memory, standing: of } = answer.value;
-      return { ...base, kind: "promised", memory: readMemory(memory), standing: readStanding(of, base.from) };
+      const { memory, standing: of, holders } = answer.value;
+      return { ...base, kind: "promised", memory: readMemory(memory), holders, standing: readStanding(of, base.from) };
     }
     case "refusal": {
       const { name, reason } = answer.value;
@@ -157,8 +165,8 @@ export function readReply({ envelope: from, askedBy, answer }: AskResponse): Rep
     case "standing":
       return { ...base, kind: "standing", standing: readStanding(answer.value, base.from) };
     case "memory": {
-      const { remembers, shards } = answer.value;
-      return { ...base, kind: "memory", remembers, shards: shards.map(readRemembered) };
+      const { remembers, disregards, shards } = answer.value;
+      return { ...base, kind: "memory", remembers, disregards, shards: shards.map(readRemembered) };
     }
   }
 }
@@ -178,8 +186,10 @@ function readMemory(memory: WireShardMemory | undefined): ShardMemory {
   return { epoch: Number(memory?.epoch ?? 0n), inSync: readInSync(memory?.inSync) };
 }
 
-function readRemembered({ memory, holder, promise }: WireRememberedShard): RememberedShard {
-  return { memory: readMemory(memory), holder: holder || undefined, promise };
+/** An agent that does not tell the epoch of a grant knows no other than the shard's. */
+function readRemembered({ memory: told, holder, promise, grantEpoch }: WireRememberedShard): RememberedShard {
+  const memory = readMemory(told);
+  return { memory, holder: holder || undefined, promise, grantEpoch: Number(grantEpoch) || memory.epoch };
 }
 
 /** An agent speaks for its own node alone. */

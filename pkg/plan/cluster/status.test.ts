@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ValkeyClusterStatus } from "../../api/cluster-status.ts";
+import type { ClusterTable } from "../formation/view.ts";
 import { planCluster } from "./plan.ts";
 import { reportCluster } from "./status.ts";
 import { clusterView, NOW, type ViewOptions } from "./test-view.ts";
@@ -23,6 +24,11 @@ function without(name: string) {
 
 /** Without a volume what a pod held is lost with it, and nobody waits for it. */
 const VOLUME = { pvc: { storageSize: "1Gi" } };
+/** What a table says of one other is changed. */
+function knowing(table: ClusterTable, change: Partial<ClusterTable["nodes"][number]>): ClusterTable {
+  return { ...table, nodes: table.nodes.map((known, at) => (at === 0 ? { ...known, ...change } : known)) };
+}
+
 const whole = statusOf(clusterView());
 const after = (options: ViewOptions) => statusOf(clusterView({ status: whole, ...options }));
 
@@ -92,13 +98,17 @@ describe("a cluster that lacks something", () => {
     expect(status.holds?.map(({ predicate }) => predicate)).toContain("member-unreachable");
   });
 
-  test("which it never had, the links between its nodes, is not Ready before it has them, and stays so without", () => {
+  const LINKED = "which it never had, nodes that all know each other";
+  test.each([
+    ["a link", (table: ClusterTable) => knowing(table, { connected: false })],
+    ["the role of another", (table: ClusterTable) => knowing(table, { role: "replica" })],
+    ["the newest epoch", (table: ClusterTable) => ({ ...table, currentEpoch: table.currentEpoch - 1 })],
+  ])(`${LINKED}: without %s it is not Ready, and stays Ready without`, (_, change) => {
     const apart = (node: NodeNow): NodeNow => {
       const { contact } = node.agent;
       if (node.name !== "shop-1-0" || contact.known !== "answer" || contact.state.cluster === undefined) return node;
-      const nodes = contact.state.cluster.nodes.map((known, at) => (at === 0 ? { ...known, connected: false } : known));
-      const cluster = { ...contact.state.cluster, nodes };
-      return { ...node, agent: { ...node.agent, contact: { ...contact, state: { ...contact.state, cluster } } } };
+      const state = { ...contact.state, cluster: change(contact.state.cluster) };
+      return { ...node, agent: { ...node.agent, contact: { ...contact, state } } };
     };
     const status = statusOf(clusterView({ change: apart }));
     expect(status).toMatchObject({ phase: "Pending", reason: "NodesMeeting", readyMasters: 3, readyPods: 6 });

@@ -116,6 +116,7 @@ function healthyState(
       ...knownNode(0),
       id: idOf(other.shard, other.member),
       ip: `10.0.${other.shard}.${other.member}`,
+      role: other.member === 0 ? ("primary" as const) : ("replica" as const),
       slots: other.member === 0 ? [slotsOfShard(other.shard, shards)] : [],
     }));
   const table: Partial<ClusterTable> = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { holdsOf } from "./agent-core.ts";
-import { PRIMARY, replicaSight, Trio } from "./test-agents.ts";
+import { MEMBERS, PRIMARY, replicaSight, Trio } from "./test-agents.ts";
 
 /** A primary with its lease, and both replicas in the set. */
 function settled(): Trio {
@@ -45,6 +45,18 @@ describe("the holder", () => {
     trio.now += 100;
     trio.tick(0, { ...PRIMARY, fenced: false });
     expect(trio.did("kill")).toEqual(["a-0-0"]);
+  });
+
+  test("leaves the server of a restarted agent a second to get its lease back, and fences then", () => {
+    const trio = new Trio();
+    trio.cut.add("a-0-0");
+    trio.tick(0, { ...PRIMARY, fenced: false });
+    trio.now += 900;
+    trio.tick(0, { ...PRIMARY, fenced: false });
+    expect(trio.did("fence")).toEqual([]);
+    trio.now += 100;
+    trio.tick(0, { ...PRIMARY, fenced: false });
+    expect(trio.did("fence")).toEqual(["a-0-0"]);
   });
 
   test("does not kill the only copy: nobody could be promoted beside it", () => {
@@ -108,6 +120,29 @@ describe("a candidate", () => {
     ]);
     trio.tick(2, replicaSight(2, { ...ORPHAN, offset: 101 }));
     expect(trio.did("promote")).toEqual(["a-0-2"]);
+  });
+
+  test("counts only what the others said after its primary was lost", () => {
+    const trio = new Trio();
+    const blank = { ...PRIMARY, hasData: false, dataEpoch: 0, offset: 0, tableEpoch: 0, wasPrimary: false, owners: [] };
+    const gated = { ...blank, phase: "gated", role: undefined } as const;
+    // At the gate together: the first one has nothing, and says so.
+    for (const [member] of MEMBERS.entries()) trio.replace(member, { ...gated, run: `a-0-${member}@1` });
+    for (let round = 0; round < 20; round += 1) {
+      trio.now += 150;
+      for (const [member] of MEMBERS.entries()) trio.tick(member, { ...gated, run: `a-0-${member}@1` });
+    }
+    // Then it is given slots, and the second is made its replica and has not synced yet.
+    trio.cut.add("a-0-0");
+    const orphan = { ...blank, role: "replica", run: "a-0-1@1", linkUp: false, offset: 1 } as const;
+    for (let round = 0; round < 3; round += 1) {
+      trio.now += 50;
+      trio.tick(1, orphan);
+    }
+    expect(trio.did("promote")).toEqual([]);
+    expect(trio.states[1] === undefined ? [] : holdsOf(trio.states[1]).map(({ name }) => name)).toEqual([
+      "copy-may-lead",
+    ]);
   });
 
   test("waits for a member of the set that has not spoken", () => {

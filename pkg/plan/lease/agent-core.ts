@@ -74,7 +74,7 @@ export function bornAgent({ self, deployment, server, now, persisted }: Birth): 
     leaving: false,
     seq: 0,
     voter,
-    holder: bornHolder(server.run, persisted?.leaseUntil ?? Number.NEGATIVE_INFINITY),
+    holder: bornHolder(server.run, persisted?.leaseUntil ?? Number.NEGATIVE_INFINITY, now),
     candidate: { ...NO_CANDIDATE, electionUntil: persisted?.electionUntil },
     survey: NO_SURVEY,
     recall: NO_RECALL,
@@ -122,7 +122,8 @@ function samePersisted(a: Persisted, b: Persisted): boolean {
   if (a.leaseUntil !== b.leaseUntil || a.electionUntil !== b.electionUntil) return false;
   return a.shards.every((shard, index) => {
     const other = b.shards[index];
-    return shard.memory === other?.memory && shard.holder === other.holder && shard.promise === other.promise;
+    if (shard.memory !== other?.memory || shard.grantEpoch !== other.grantEpoch) return false;
+    return shard.holder === other.holder && shard.promise === other.promise;
   });
 }
 
@@ -159,7 +160,9 @@ function once(state: AgentState, input: Input, rules: Rules, now: number): Step 
 /** News that may let something move is acted upon at once, not at the next tick. */
 function react([state, outputs]: Step, { kind }: Message, rules: Rules, now: number): Step {
   // A renewal of what the server has already moves nothing.
-  const moves = kind === "release" || kind === "standing" || (kind === "granted" && state.server.fenced);
+  const granted = kind === "granted" && state.server.fenced;
+  const recalled = kind === "memory" && !state.voter.remembers;
+  const moves = kind === "release" || kind === "standing" || granted || recalled;
   if (!moves) return [state, outputs];
   const [after, more] = tick(state, rules, now);
   return [after, [...outputs, ...more]];
@@ -213,10 +216,11 @@ function take(context: Context, state: AgentState, message: Reply): Step {
 
 function takeTold(context: Context, state: AgentState, message: Reply & { kind: "memory" }): Step {
   if (!state.voter.remembers) {
-    const recall = takeMemory(state.recall, message);
+    const recall = takeMemory(context, state.recall, message);
     return [{ ...state, recall, voter: recallIfEnough(context, state.voter, recall) }, []];
   }
-  const told = message.shards[state.self.shard];
+  // What others remember may be old, and nobody corrects it.
+  const told = context.deployment.voters.includes(message.from) ? message.shards[state.self.shard] : undefined;
   return [told === undefined ? state : adoptMemory(state, told.memory), []];
 }
 

@@ -1,10 +1,11 @@
 /** Answering what other agents ask. */
 import type { AgentState, Step } from "./agent-core.ts";
-import { type Context, standingOf } from "./context.ts";
+import { type Context, type Output, standingOf } from "./context.ts";
+import { disregards, isProven } from "./disregard.ts";
 import { holdsLease } from "./holder.ts";
 import type { Ask, AskMemory, AskStanding, Renew } from "./message.ts";
-import { reply } from "./post.ts";
-import { considerAsk, considerRenewal, remembered, votedShard } from "./voter.ts";
+import { question, reply } from "./post.ts";
+import { considerAsk, considerRenewal, holdersOf, remembered, votedShard } from "./voter.ts";
 
 export function answer(context: Context, state: AgentState, asked: Renew | Ask | AskStanding | AskMemory): Step {
   const { epoch } = votedShard(state.voter, asked.shard).memory;
@@ -12,10 +13,8 @@ export function answer(context: Context, state: AgentState, asked: Renew | Ask |
   switch (asked.kind) {
     case "ask-standing":
       return [state, [reply(context, asked, epoch, { kind: "standing", standing })]];
-    case "ask-memory": {
-      const shards = state.voter.shards.map(remembered);
-      return [state, [reply(context, asked, epoch, { kind: "memory", remembers: state.voter.remembers, shards })]];
-    }
+    case "ask-memory":
+      return [state, tellMemory(context, state, asked)];
     case "renew": {
       const verdict = considerRenewal(context, state.voter, asked);
       if ("hold" in verdict) return [state, [reply(context, asked, epoch, { kind: "refused", hold: verdict.hold })]];
@@ -27,8 +26,19 @@ export function answer(context: Context, state: AgentState, asked: Renew | Ask |
       const { memory } = votedShard(verdict.voter, asked.shard);
       return [
         { ...state, voter: verdict.voter },
-        [reply(context, asked, epoch, { kind: "promised", memory, standing })],
+        [reply(context, asked, epoch, { kind: "promised", memory, holders: holdersOf(state.voter), standing })],
       ];
     }
   }
+}
+
+/** Who asks may be a new boot, of which it is not known yet that it is the present one: then it is asked in its turn. */
+function tellMemory(context: Context, { voter, holder, candidate, correspondents, seq }: AgentState, asked: AskMemory) {
+  const { from, boot, shard } = asked;
+  const facts = { context, holder, candidate, voter: from, boot, known: correspondents.get(from) };
+  const told = { remembers: voter.remembers, disregards: disregards(facts), shards: voter.shards.map(remembered) };
+  const { epoch } = votedShard(voter, shard).memory;
+  const outputs: Output[] = [reply(context, asked, epoch, { kind: "memory", ...told })];
+  if (isProven(facts)) return outputs;
+  return [...outputs, question(context, { seq, epoch: context.server.tableEpoch }, from, { kind: "ask-standing" })];
 }

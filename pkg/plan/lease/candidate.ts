@@ -11,10 +11,13 @@ import { promotionKind } from "./takeover.ts";
 export interface PromiseHeard {
   readonly askedAt: number;
   readonly memory: ShardMemory;
+  readonly holders: readonly string[];
   readonly standing: Standing;
 }
 
 export interface CandidateState {
+  /** Since when its primary has been out of reach, without a pause: what others said before that is of another time. */
+  readonly orphanSince: number | undefined;
   readonly asked: readonly Asked[];
   readonly promises: ReadonlyMap<string, PromiseHeard>;
   /** Since when it has been asking, without a pause. */
@@ -50,6 +53,7 @@ export interface CandidateView {
 }
 
 export const NO_CANDIDATE: CandidateState = {
+  orphanSince: undefined,
   asked: [],
   promises: new Map(),
   askingSince: undefined,
@@ -66,6 +70,11 @@ const STAGGER = 16;
 /** A replica whose primary is out of reach, or that was handed the lease. */
 export function isOrphan({ server }: Context, { handed }: CandidateState): boolean {
   return server.phase === "running" && server.role === "replica" && (!server.linkUp || handed !== undefined);
+}
+
+export function noteOrphan(context: Context, candidate: CandidateState): CandidateState {
+  const orphanSince = isOrphan(context, candidate) ? (candidate.orphanSince ?? context.now) : undefined;
+  return orphanSince === candidate.orphanSince ? candidate : { ...candidate, orphanSince };
 }
 
 export function takeHandedLease(context: Context, before: CandidateState, release: Release): CandidateState {
@@ -155,8 +164,8 @@ function ask(context: Context, line: Line, candidate: CandidateState): [Candidat
 export function takePromise({ now }: Context, candidate: CandidateState, message: Promised): CandidateState {
   const askedAt = candidate.asked.find(({ seq }) => seq === message.seq)?.at;
   if (askedAt === undefined) return candidate;
-  const { memory, standing } = message;
-  const promises = new Map(candidate.promises).set(message.from, { askedAt, memory, standing });
+  const { memory, holders, standing } = message;
+  const promises = new Map(candidate.promises).set(message.from, { askedAt, memory, holders, standing });
   return { ...candidate, promises, promisedSince: candidate.promisedSince ?? now };
 }
 
@@ -199,11 +208,7 @@ export function promoteIfPromised(
   const hold = firstUnmet(context.rules.candidate, { context, handed: candidate.handed, ...view, memory });
   if (hold !== undefined) return [{ ...candidate, hold }, []];
   const oldest = Math.min(...promises.map(({ askedAt }) => askedAt));
-  const how = promotionKind(
-    withoutOldWord(context, candidate),
-    view.spoken,
-    promises.map(({ standing }) => standing),
-  );
+  const how = promotionKind(withoutOldWord(context, candidate), view.spoken, promises);
   const electionUntil = oldest + forceWithinMs + context.rules.timing.failoverTimeoutMs;
   const begun = { ...candidate, begunAt: context.now, electionUntil };
   return [begun, [{ do: "promote", how, notAfter: oldest + forceWithinMs }]];

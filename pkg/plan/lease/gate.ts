@@ -5,13 +5,13 @@ import { firstUnmet, type Hold } from "./demand.ts";
 
 export interface GateState {
   /** The run that waits, and since when: only what was asked after that counts for it. */
-  readonly run: string;
+  readonly run: string | undefined;
   readonly since: number;
   readonly opened: boolean;
   readonly hold: Hold | undefined;
 }
 
-export const NO_GATE: GateState = { run: "", since: Number.POSITIVE_INFINITY, opened: false, hold: undefined };
+export const NO_GATE: GateState = { run: undefined, since: Number.POSITIVE_INFINITY, opened: false, hold: undefined };
 
 export interface GateFacts {
   readonly context: Context;
@@ -22,7 +22,7 @@ export interface GateFacts {
 }
 
 export function arriveAtGate({ server, now }: Context, gate: GateState): GateState {
-  if (server.phase !== "gated") return gate.run === "" ? gate : NO_GATE;
+  if (server.phase !== "gated") return gate.run === undefined ? gate : NO_GATE;
   return gate.run === server.run ? gate : { run: server.run, since: now, opened: false, hold: undefined };
 }
 

@@ -16,6 +16,8 @@ export interface Round {
 export interface HolderState {
   /** The run of the server that all this is about. */
   readonly run: string;
+  /** When the agent was restarted, if it had a lease before. */
+  readonly rebornAt: number;
   readonly rounds: readonly Round[];
   readonly leaseUntil: number;
   readonly renewedAt: number;
@@ -41,11 +43,12 @@ export interface HolderView {
 const ROUNDS_KEPT = 8;
 const NEVER = Number.NEGATIVE_INFINITY;
 
-/** A restarted agent finds the end of its lease on tmpfs; past it, the first thing it does is to fence. */
-export function bornHolder(run: string, leaseUntil: number): HolderState {
+/** A restarted agent finds the end of its lease on tmpfs; past it, it has a moment to get another before it fences. */
+export function bornHolder(run: string, leaseUntil: number, now: number): HolderState {
   const inSync = { version: 0, members: [] };
   const watches = { fenceAskedAt: undefined, suspendedSince: undefined, silentSince: undefined, hold: undefined };
-  return { run, rounds: [], leaseUntil, renewedAt: NEVER, inSync, ...watches };
+  const rebornAt = leaseUntil > NEVER ? now : NEVER;
+  return { run, rebornAt, rounds: [], leaseUntil, renewedAt: NEVER, inSync, ...watches };
 }
 
 export function holdsLease({ now, server }: Context, holder: HolderState): boolean {
@@ -138,11 +141,17 @@ function guardWrites(context: Context, holder: HolderState, view: HolderView): [
   if (mayWrite && !view.writesWait) {
     return [noFenceAsked(holder), server.fenced ? [{ do: "unfence", notAfter: holder.leaseUntil }] : []];
   }
-  return canWrite(context, holder) ? fence(context, holder, view.memory, mayWrite) : [noFenceAsked(holder), []];
+  const mustStop = canWrite(context, holder) && (view.writesWait || !isReborn(context, holder));
+  return mustStop ? fence(context, holder, view.memory, mayWrite) : [noFenceAsked(holder), []];
+}
+
+/** A server that starts in this time starts fenced. */
+function isReborn({ now, rules }: Context, { rebornAt }: HolderState): boolean {
+  return now - rebornAt < rules.timing.rebornMs;
 }
 
 /** Whether the server could take writes; while it is silent under its lease, there is nobody to be protected from it. */
-function canWrite({ server, now }: Context, { leaseUntil }: HolderState): boolean {
+export function canWrite({ server, now }: Context, { leaseUntil }: HolderState): boolean {
   if (server.phase === "silent") return !server.fenced && now >= leaseUntil;
   return !server.fenced && (server.phase === "running" || server.phase === "loading");
 }

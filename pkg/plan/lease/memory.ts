@@ -24,6 +24,8 @@ export interface RememberedShard {
   readonly holder: string | undefined;
   /** Whether it was only promised. */
   readonly promise: boolean;
+  /** In which epoch. That of the shard may be known to be higher, and not yet who leads in it. */
+  readonly grantEpoch: number;
 }
 
 export const NOTHING_KNOWN: ShardMemory = { epoch: 0, inSync: { version: 0, members: [] } };
@@ -45,12 +47,12 @@ export function sameMembers(a: readonly InSyncMember[], b: readonly InSyncMember
 /** What two voters remember, put together: a promise is later than the lease that it replaces. */
 export function laterRemembered(a: RememberedShard, b: RememberedShard): RememberedShard {
   const memory = laterMemory(a.memory, b.memory);
-  const { holder, promise } = outranks(b, a) ? b : a;
-  return { memory, holder, promise };
+  const { holder, promise, grantEpoch } = outranks(b, a) ? b : a;
+  return { memory, holder, promise, grantEpoch };
 }
 
 function outranks(a: RememberedShard, b: RememberedShard): boolean {
   if (a.holder === undefined || b.holder === undefined) return b.holder === undefined;
-  if (a.memory.epoch !== b.memory.epoch) return a.memory.epoch > b.memory.epoch;
+  if (a.grantEpoch !== b.grantEpoch) return a.grantEpoch > b.grantEpoch;
   return a.promise && !b.promise;
 }

@@ -58,6 +58,8 @@ export interface Granted extends Answer {
 export interface Promised extends Answer {
   readonly kind: "promised";
   readonly memory: ShardMemory;
+  /** Who has the lease of each shard, as far as this voter granted it: a leader that the candidate's table may not know. */
+  readonly holders: readonly string[];
   /** The voter's own server, for whether enough primaries run to elect one. */
   readonly standing: Standing;
 }
@@ -75,6 +77,8 @@ export interface TellStanding extends Answer {
 export interface TellMemory extends Answer {
   readonly kind: "memory";
   readonly remembers: boolean;
+  /** Whether nothing counts for the sender that an earlier boot of the asker has granted. */
+  readonly disregards: boolean;
   readonly shards: readonly RememberedShard[];
 }
 

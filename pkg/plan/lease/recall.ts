@@ -7,27 +7,66 @@ import { asJustGranted, forgottenGrantsRanOut, remembered, type VoterState } fro
 
 export interface RecallState {
   readonly askedAt: number;
+  /** Members for whom nothing counts that an earlier boot of this voter granted. */
+  readonly disregardedBy: ReadonlySet<string>;
+  /** The number of the first question that was asked when no such grant counted any more: answers to it are of use. */
+  readonly fromSeq: number | undefined;
   readonly answers: ReadonlyMap<string, TellMemory>;
 }
 
-export const NO_RECALL: RecallState = { askedAt: Number.NEGATIVE_INFINITY, answers: new Map() };
+export const NO_RECALL: RecallState = {
+  askedAt: Number.NEGATIVE_INFINITY,
+  disregardedBy: new Set(),
+  fromSeq: undefined,
+  answers: new Map(),
+};
 
-/** Asks only once what a forgotten self may have granted has run out, so that no grant is on its way past the answers. */
+/** In a larger deployment asking every member costs more than waiting. */
+const MOST_ASKED = 32;
+
+/**
+ * Asks what was granted only once nothing counts that a forgotten self may have granted, so that no grant is on its way
+ * past the answers. Until then it asks whether that is so.
+ */
 export function askMemories(
   context: Context,
   line: Line,
   voter: VoterState,
-  recall: RecallState,
+  before: RecallState,
 ): [RecallState, Output[]] {
-  if (voter.remembers || !forgottenGrantsRanOut(context, voter)) return [recall, []];
+  if (voter.remembers) return [before, []];
+  const recall = begin(context, line, voter, before);
   if (context.now - recall.askedAt < context.rules.timing.askEveryMs) return [recall, []];
-  const others = context.deployment.voters.filter((node) => node !== context.self.node);
-  const outputs = others.map((to) => question(context, line, to, { kind: "ask-memory" as const }));
+  const asked = recall.fromSeq === undefined ? notYetSaid(context, recall) : otherVoters(context);
+  const outputs = asked.map((to) => question(context, line, to, { kind: "ask-memory" as const }));
   return [{ ...recall, askedAt: context.now }, outputs];
 }
 
-export function takeMemory(recall: RecallState, message: TellMemory): RecallState {
-  return { ...recall, answers: new Map(recall.answers).set(message.from, message) };
+function begin(context: Context, line: Line, voter: VoterState, recall: RecallState): RecallState {
+  if (recall.fromSeq !== undefined) return recall;
+  if (!forgottenGrantsRanOut(context, voter) && !allDisregard(context, recall)) return recall;
+  return { ...recall, fromSeq: line.seq, askedAt: Number.NEGATIVE_INFINITY };
+}
+
+function allDisregard({ deployment, self }: Context, { disregardedBy }: RecallState): boolean {
+  return deployment.members.every(({ node }) => node === self.node || disregardedBy.has(node));
+}
+
+function notYetSaid({ deployment, self }: Context, { disregardedBy }: RecallState): readonly string[] {
+  if (deployment.members.length > MOST_ASKED) return [];
+  const nodes = deployment.members.map(({ node }) => node);
+  return nodes.filter((node) => node !== self.node && !disregardedBy.has(node));
+}
+
+function otherVoters({ deployment, self }: Context): readonly string[] {
+  return deployment.voters.filter((node) => node !== self.node);
+}
+
+export function takeMemory({ deployment }: Context, recall: RecallState, message: TellMemory): RecallState {
+  const { from, seq, disregards } = message;
+  const disregardedBy = disregards ? new Set(recall.disregardedBy).add(from) : recall.disregardedBy;
+  const counts = recall.fromSeq !== undefined && seq >= recall.fromSeq && deployment.voters.includes(from);
+  return { ...recall, disregardedBy, answers: counts ? new Map(recall.answers).set(from, message) : recall.answers };
 }
 
 /**
@@ -35,7 +74,7 @@ export function takeMemory(recall: RecallState, message: TellMemory): RecallStat
  * Or when every voter has answered or is lost: there is nothing more to be known.
  */
 export function recallIfEnough(context: Context, voter: VoterState, recall: RecallState): VoterState {
-  if (voter.remembers || !forgottenGrantsRanOut(context, voter)) return voter;
+  if (voter.remembers || recall.fromSeq === undefined) return voter;
   const { voters } = context.deployment;
   const told = [...recall.answers.values()];
   const certain = told.filter(({ remembers }) => remembers).length >= majorityOf(voters.length);

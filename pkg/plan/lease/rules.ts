@@ -7,6 +7,7 @@ import { CANDIDATE_DEMANDS } from "./candidate-demands.ts";
 import { majorityOf } from "./context.ts";
 import { RANKS, type Rank, type Standing } from "./copy.ts";
 import type { Demand } from "./demand.ts";
+import { DISREGARD_DEMANDS, type DisregardFacts } from "./disregard.ts";
 import { type GateFacts, mayLead } from "./gate.ts";
 import { GATE_ALONE_DEMANDS, GATE_BESIDE_DEMANDS } from "./gate-demands.ts";
 import type { HandoverFacts } from "./handover.ts";
@@ -35,6 +36,8 @@ export interface Rules {
   readonly gateAlone: readonly Demand<GateFacts>[];
   /** Before a primary gives its lease to a successor. */
   readonly handover: readonly Demand<HandoverFacts>[];
+  /** Before a member says that nothing counts for it that an earlier boot of a voter has granted. */
+  readonly disregard: readonly Demand<DisregardFacts>[];
   /** Whether a consent moves the lease to the candidate. */
   readonly promiseBinds: boolean;
   /** Whether a voter that was born without memory waits until what it may have granted has run out. */
@@ -58,6 +61,7 @@ export const RULES: Rules = {
   gateBeside: GATE_BESIDE_DEMANDS,
   gateAlone: GATE_ALONE_DEMANDS,
   handover: HANDOVER_DEMANDS,
+  disregard: DISREGARD_DEMANDS,
   promiseBinds: true,
   restartedVoterWaits: true,
   winnerNeedsLease: true,

@@ -63,7 +63,7 @@ export function freshStandings(context: Context, survey: SurveyState, since: num
   return new Map([...all].filter(([, { shard }]) => shard === context.self.shard));
 }
 
-export function freshOfAll({ rules, now, server }: Context, { heard }: SurveyState, since = Number.NEGATIVE_INFINITY) {
+export function freshOfAll({ rules, now, server }: Context, { heard }: SurveyState, since: number) {
   const { answerFreshMs, gateFreshMs } = rules.timing;
   const oldest = Math.max(since, now - (server.phase === "gated" ? gateFreshMs : answerFreshMs));
   const fresh = new Map<string, Standing>();

@@ -33,9 +33,10 @@ function standing(node: string, being: Being): Standing {
   return { ...place, ...copy, phase: "running", role: being };
 }
 
-function kind(all: Readonly<Record<string, Being>>, of = context()): string {
+function kind(all: Readonly<Record<string, Being>>, of = context(), holders: readonly string[] = []): string {
   const spoken = Object.entries(all).map(([node, being]) => standing(node, being));
-  return promotionKind(of, new Map(spoken.map((each) => [each.node, each])), []);
+  const voter = { standing: standing("c-0-1", "replica"), holders };
+  return promotionKind(of, new Map(spoken.map((each) => [each.node, each])), [voter]);
 }
 
 describe("an election", () => {
@@ -43,6 +44,14 @@ describe("an election", () => {
     expect(kind({ "c-0-0": "gated", "c-1-0": "primary", "c-2-0": "primary" })).toBe("FORCE");
     expect(kind({ "c-0-0": "gated" })).toBe("FORCE");
     expect(kind({ "c-0-0": "gated", "c-1-0": "gated", "c-2-0": "primary" })).toBe("TAKEOVER");
+  });
+
+  test("is held where voters know of a leader that the table does not know", () => {
+    const stopped = { "c-0-0": "gated", "c-1-0": "gated", "c-2-0": "gated" } as const;
+    expect(kind(stopped, context(), ["c-1-1"])).toBe("TAKEOVER");
+    expect(kind(stopped, context(), ["c-1-1", "c-2-1"])).toBe("FORCE");
+    expect(kind({ ...stopped, "c-2-1": "replica" }, context(), ["c-1-1", "c-2-1"])).toBe("TAKEOVER");
+    expect(kind(stopped, context(), ["c-1-0", "c-2-0"])).toBe("TAKEOVER");
   });
 
   test("is not waited for where all of a shard have spoken and none leads, whatever the table says", () => {

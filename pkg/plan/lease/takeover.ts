@@ -5,16 +5,36 @@ import type { Standing } from "./copy.ts";
 
 type Spoken = ReadonlyMap<string, Standing>;
 
+/** What came with a voter's promise. */
+export interface Told {
+  readonly standing: Standing;
+  readonly holders: readonly string[];
+}
+
 /** A takeover needs that so many shards are proven to have nobody who votes that no vote can succeed; whoever is unknown may. */
-export function promotionKind(context: Context, members: Spoken, voters: readonly Standing[]): "FORCE" | "TAKEOVER" {
-  const spoken = new Map([...members, ...voters.map((standing) => [standing.node, standing] as const)]);
+export function promotionKind(context: Context, members: Spoken, told: readonly Told[]): "FORCE" | "TAKEOVER" {
+  const spoken = new Map([...members, ...told.map(({ standing }) => [standing.node, standing] as const)]);
+  const holders = new Set(told.flatMap((voter) => voter.holders));
   const { shards } = context.deployment;
   let mayVote = 0;
   for (let shard = 0; shard < shards; shard += 1) {
-    if (mayRunAsPrimary(context, spoken, context.server.owners[shard]) && !isLeaderless(context, spoken, shard))
-      mayVote += 1;
+    const led =
+      mayRunAsPrimary(context, spoken, context.server.owners[shard]) || isHeld(context, spoken, holders, shard);
+    if (led && !isLeaderless(context, spoken, shard)) mayVote += 1;
   }
   return mayVote >= majorityOf(shards) ? "FORCE" : "TAKEOVER";
+}
+
+/**
+ * The table of a server that has just started is that of its disk. Whoever leads since has its lease from a majority, and
+ * one of those who promised is of it.
+ */
+function isHeld(context: Context, spoken: Spoken, holders: ReadonlySet<string>, shard: number): boolean {
+  return context.deployment.members.some(({ node, shard: of }) => {
+    if (of !== shard || node === context.self.node || !holders.has(node)) return false;
+    const standing = spoken.get(node);
+    return (standing === undefined || !isReplica(standing)) && mayRunAsPrimary(context, spoken, node);
+  });
 }
 
 function mayRunAsPrimary(context: Context, spoken: Spoken, owner: string | undefined): boolean {

@@ -41,7 +41,7 @@ export class Trio {
     const persisted = {
       leaseUntil: 0,
       electionUntil: undefined,
-      shards: [{ memory, holder: "a-0-0", promise: false }],
+      shards: [{ memory, holder: "a-0-0", promise: false, grantEpoch: 1 }],
     };
     this.states = MEMBERS.map((place, index) => {
       const server = index === 0 ? PRIMARY : replicaSight(index);
@@ -53,6 +53,14 @@ export class Trio {
         persisted,
       });
     });
+  }
+
+  /** A new pod in the place of one: its agent remembers nothing. */
+  replace(index: number, server: ServerSight): void {
+    const before = this.states[index];
+    if (before === undefined) throw new RangeError(`no agent ${index}`);
+    const self = { ...before.self, boot: `${before.self.boot}+` };
+    this.states[index] = bornAgent({ self, deployment: DEPLOYMENT, server, now: this.now, persisted: undefined });
   }
 
   /** Gives one agent an input and carries all messages that follow from it, at once. */

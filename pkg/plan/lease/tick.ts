@@ -1,6 +1,6 @@
 /** What an agent does as time passes and as its server changes: every part looks at the same moment, in a fixed order. */
 import type { AgentState, Step } from "./agent-core.ts";
-import { type CandidateView, isOrphan, promoteIfPromised, tickCandidate } from "./candidate.ts";
+import { type CandidateView, isOrphan, noteOrphan, promoteIfPromised, tickCandidate } from "./candidate.ts";
 import { type Context, hearers, type Output, standingOf } from "./context.ts";
 import { arriveAtGate, leaderOf, tickGate } from "./gate.ts";
 import { tickHandover, writesWait } from "./handover.ts";
@@ -29,7 +29,7 @@ const PARTS: readonly Part[] = [
 export function tick(before: AgentState, rules: Rules, now: number): Step {
   const { self, deployment, server, lost, stopped, leaving } = before;
   const context: Context = { self, deployment, rules, now, server, lost, stopped, leaving };
-  let state = before;
+  let state: AgentState = { ...before, candidate: noteOrphan(context, before.candidate) };
   const outputs: Output[] = [];
   for (const part of PARTS) {
     const [after, produced] = part(context, state);
@@ -77,10 +77,10 @@ function surveyPart(context: Context, state: AgentState): Step {
   return [{ ...state, survey: wider }, [...asks, ...recalls, ...more]];
 }
 
-function paceOf(context: Context, { handover, gate }: AgentState): Pace {
+function paceOf(context: Context, { handover, gate, candidate }: AgentState): Pace {
   const { askEveryMs, catchUpEveryMs } = context.rules.timing;
   const arrived = context.server.phase === "gated" ? arriveAtGate(context, gate).since : 0;
-  const since = Math.max(handover.fencedAt ?? handover.since, arrived);
+  const since = Math.max(handover.fencedAt ?? handover.since, arrived, candidate.orphanSince ?? 0);
   return { since, everyMs: handover.stage === "catching-up" ? catchUpEveryMs : askEveryMs };
 }
 
@@ -119,8 +119,9 @@ function releasePart(context: Context, state: AgentState): Step {
 
 function candidateView(context: Context, state: AgentState): CandidateView {
   const own = standingOf(context, holdsLease(context, state.holder));
-  const peers = freshStandings(context, state.survey, Number.NEGATIVE_INFINITY);
-  return { own, memory: ownMemory(state), peers, spoken: freshOfAll(context, state.survey) };
+  const since = state.candidate.orphanSince ?? context.now;
+  const peers = freshStandings(context, state.survey, since);
+  return { own, memory: ownMemory(state), peers, spoken: freshOfAll(context, state.survey, since) };
 }
 
 function candidatePart(context: Context, state: AgentState): Step {

@@ -42,6 +42,11 @@ export interface Timing {
   readonly silentMs: number;
   /** How long a handover may keep writes waiting before it is given up. */
   readonly handoverMs: number;
+  /**
+   * How long the server of a restarted agent goes on as it did while there was none, until its lease is back. Others do not
+   * replace a server that answers without an agent; and an agent that dies again and again must not stop its writes.
+   */
+  readonly rebornMs: number;
 }
 
 export const TIMING: Timing = {
@@ -65,6 +70,7 @@ export const TIMING: Timing = {
   stoppedMs: 1000,
   silentMs: 15_000,
   handoverMs: 5000,
+  rebornMs: 1000,
 };
 
 /** After its last grant, how long a voter keeps the lease for the holder. */

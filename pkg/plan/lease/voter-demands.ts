@@ -51,11 +51,12 @@ const OLD_SERVER_GUARDED: Demand<ClaimFacts> = {
 };
 
 /**
- * Who renews with a higher epoch was promoted with the promises of a majority, which gives the old holder nothing any more.
+ * Who renews with a higher epoch than that of the grant was promoted with the promises of a majority, which gives the old holder nothing any more.
  * Without this, a voter that heard of no promise would wait for ever for the silence of a server that is a replica now.
  */
 function unlessPromoted({ name, unmet }: Demand<ClaimFacts>): Demand<ClaimFacts> {
-  return { name, unmet: (facts) => (facts.claim.epoch > facts.shard.memory.epoch ? undefined : unmet(facts)) };
+  const isPromoted = ({ claim, shard }: ClaimFacts) => claim.epoch > (shard.grant?.epoch ?? shard.memory.epoch);
+  return { name, unmet: (facts) => (isPromoted(facts) ? undefined : unmet(facts)) };
 }
 
 /** For a renewal, by who is or says to be the primary. */

@@ -14,6 +14,8 @@ export interface Grant {
    */
   readonly kind: "lease" | "promise" | "free";
   readonly at: number;
+  /** In which epoch it was given. */
+  readonly epoch: number;
   readonly successor: string | undefined;
   /** Whether its agent is known to have ended since. */
   readonly agentGone: boolean;
@@ -57,14 +59,21 @@ export function bornVoter(shards: number, now: number, persisted: Persisted | un
 }
 
 /** A restarted voter counts as having just granted, to the one it knows of. */
-export function asJustGranted({ memory, holder, promise }: RememberedShard, now: number): VotedShard {
-  return { memory, grant: holder === undefined ? undefined : leaseFor(holder, promise ? "promise" : "lease", now) };
+export function asJustGranted({ memory, holder, promise, grantEpoch }: RememberedShard, now: number): VotedShard {
+  if (holder === undefined) return { memory, grant: undefined };
+  return { memory, grant: leaseFor({ holder, kind: promise ? "promise" : "lease", at: now, epoch: grantEpoch }) };
 }
 
 export function remembered({ memory, grant }: VotedShard): RememberedShard {
+  const grantEpoch = grant?.epoch ?? 0;
   // A lease that was given up is nobody's, or promised to the successor.
-  if (grant?.kind === "free") return { memory, holder: grant.successor, promise: grant.successor !== undefined };
-  return { memory, holder: grant?.holder, promise: grant?.kind === "promise" };
+  const holder = grant?.kind === "free" ? grant.successor : grant?.holder;
+  return { memory, holder, promise: holder !== undefined && grant?.kind !== "lease", grantEpoch };
+}
+
+/** Whom it has granted leases to, of any shard. */
+export function holdersOf({ shards }: VoterState): readonly string[] {
+  return shards.flatMap(({ grant }) => (grant?.kind === "lease" ? [grant.holder] : []));
 }
 
 export function votedShard(voter: VoterState, shard: number): VotedShard {
@@ -80,7 +89,7 @@ export function considerRenewal(context: Context, voter: VoterState, claim: Rene
   const hold = firstUnmet(context.rules.grant, { context, voter, shard, claim });
   if (hold !== undefined) return { hold };
   const memory = laterMemory(shard.memory, { epoch: claim.epoch, inSync: claim.inSync });
-  const grant = leaseFor(claim.from, "lease", context.now);
+  const grant = leaseFor({ holder: claim.from, kind: "lease", at: context.now, epoch: claim.epoch });
   return { voter: withShard(voter, claim.shard, { memory, grant }) };
 }
 
@@ -90,7 +99,8 @@ export function considerAsk(context: Context, voter: VoterState, claim: Ask): Ve
   const hold = firstUnmet(context.rules.consent, { context, voter, shard, claim });
   if (hold !== undefined) return { hold };
   if (!context.rules.promiseBinds) return { voter };
-  return { voter: withShard(voter, claim.shard, { ...shard, grant: leaseFor(claim.from, "promise", context.now) }) };
+  const grant = leaseFor({ holder: claim.from, kind: "promise", at: context.now, epoch: claim.epoch });
+  return { voter: withShard(voter, claim.shard, { ...shard, grant }) };
 }
 
 export function takeRelease(context: Context, voter: VoterState, release: Release): VoterState {
@@ -100,8 +110,8 @@ export function takeRelease(context: Context, voter: VoterState, release: Releas
   return withShard(voter, release.shard, { ...shard, grant });
 }
 
-function leaseFor(holder: string, kind: "lease" | "promise", at: number): Grant {
-  return { holder, kind, at, successor: undefined, agentGone: false, unguarded: false };
+function leaseFor(given: Pick<Grant, "holder" | "kind" | "at" | "epoch">): Grant {
+  return { ...given, successor: undefined, agentGone: false, unguarded: false };
 }
 
 /** A server that answers although its agent has stopped renewing: nobody would fence it. */

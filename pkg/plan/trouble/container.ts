@@ -10,6 +10,8 @@ const LATELY_MS = 600_000;
 const STARTING_MS = 60_000;
 /** One restart may be chance, two within ten minutes are not. */
 const REPEATED = 2;
+/** One that has run for so long has got over it. */
+const STEADY_MS = 60_000;
 
 export function containerFindings(context: PodContext): Draft[] {
   const { initContainerStatuses, containerStatuses } = context.pod.status;
@@ -97,9 +99,14 @@ function endFinding(context: PodContext, status: ContainerFacts): Draft | undefi
   const end = state.terminated ?? lastState.terminated;
   const waits = state.waiting?.reason === "CrashLoopBackOff";
   if (end === undefined || !(waits || context.patience.recent(end.finishedAt, LATELY_MS))) return undefined;
-  const repeated = waits || restartCount >= REPEATED;
-  if (end.reason === "OOMKilled") return outOfMemory(name, restartCount >= REPEATED);
-  return repeated ? crashes(context, status, end) : undefined;
+  const repeated = restartCount >= REPEATED;
+  if (end.reason === "OOMKilled") return outOfMemory(name, repeated);
+  const goesOn = waits || (repeated && !isSteady(context, status));
+  return goesOn ? crashes(context, status, end) : undefined;
+}
+
+function isSteady({ patience }: PodContext, { state: { running } }: ContainerFacts): boolean {
+  return running !== undefined && patience.over(running.startedAt, STEADY_MS);
 }
 
 const MEMORY_FIXES: Readonly<Record<string, string>> = {

@@ -110,6 +110,23 @@ test("a container that cannot start, or ends again and again, is told with where
   expect(message(onePod(STATUS.agentStarting))).toContain("is not done starting");
 });
 
+test("a container that crashed and has run for a minute since has got over it", () => {
+  const running = (startedAt: string) => ({
+    phase: "Running",
+    containerStatuses: [
+      {
+        name: "valkey",
+        restartCount: 5,
+        state: { running: { startedAt } },
+        lastState: { terminated: { exitCode: 1, reason: "Error", finishedAt: "2026-11-16T12:05:00Z" } },
+      },
+    ],
+  });
+  expect(only(onePod(running("2026-11-16T12:09:30Z")))).toMatchObject({ reason: "CrashLoop" });
+  expect(troublesOf(onePod(running("2026-11-16T12:09:30Z")), NOW).lookAgainMs).toBe(30_000);
+  expect(troublesOf(onePod(running("2026-11-16T12:08:50Z")), NOW).troubles).toEqual([]);
+});
+
 test("a server that was killed for memory is told by what to raise, not as a crash", () => {
   expect(message(onePod(STATUS.outOfMemory))).toBe(
     "container valkey was killed because it needed more memory than its limit (c-0-0-0). Raise spec.resources.limits.memory, or lower maxmemory in spec.config: buffers of clients and replicas, and the copy made while saving, come on top of it.",
