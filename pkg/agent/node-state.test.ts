@@ -28,6 +28,7 @@ const facts: NodeFacts = {
   applied: undefined,
   drifts: [],
   troubles: [{ reason: "NotApplied", message: "why" }],
+  leaseEpoch: 4,
   identityThumbprint: "ab",
 };
 

@@ -23,6 +23,7 @@ export interface NodeFacts {
   readonly drifts: readonly Drift[];
   readonly troubles: readonly Pick<Trouble, "reason" | "message">[];
   readonly identityThumbprint: string;
+  readonly leaseEpoch: number;
 }
 
 export function nodeState(facts: NodeFacts): NodeState {
@@ -38,6 +39,7 @@ export function nodeState(facts: NodeFacts): NodeState {
     drifts: [...facts.drifts],
     troubles: facts.troubles.map(({ reason, message }) => ({ reason, message })),
     identityThumbprint: facts.identityThumbprint,
+    leaseEpoch: BigInt(facts.leaseEpoch),
   });
 }
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Clock, pause } from "../clock/clock.ts";
 import type { Logger } from "../log/log.ts";
-import type { ConfigureRequest, HandoverRequest } from "../rpc/gen/valkey/agent/v1/agent_pb.ts";
+import type { ConfigureRequest, HandoverRequest, OwnRequest } from "../rpc/gen/valkey/agent/v1/agent_pb.ts";
 import type { GetStandingResponse } from "../rpc/gen/valkey/agent/v1/peer_pb.ts";
 import {
   type AppliedConfiguration,
@@ -71,6 +71,8 @@ const STANDING_MS = 1500;
 const APPLY_MS = 2500;
 /** Of a server that has to leave its cluster. */
 const STOP_MS = 30_000;
+/** For a new voter to learn what was granted before it. */
+const LEARNED_MS = 3000;
 /** Of the operator's question whether this node leads by now. */
 const PROMOTED_MS = 2000;
 
@@ -169,6 +171,7 @@ export class Node implements Served {
       drifts: applying.drifts,
       troubles: this.#troubles(disk),
       identityThumbprint: this.#deps.identity.thumbprint,
+      leaseEpoch: this.lease.driver.knownEpoch,
     });
   }
 
@@ -207,8 +210,15 @@ export class Node implements Served {
     return phase === ServerPhase.RUNNING ? undefined : `no command can be sent: ${phaseInWords(phase)}`;
   }
 
-  async proveOwn(signal: AbortSignal): Promise<void> {
+  /** Its epoch is above all that is remembered of leases: servers that lost everything begin at 1 again, agents do not. */
+  async readyToOwn(request: OwnRequest, signal: AbortSignal): Promise<OwnRequest> {
+    const { clock } = this.#deps;
     await this.#shard.proveOwn(signal);
+    const { driver } = this.lease;
+    const until = clock.monotonic() + LEARNED_MS;
+    while (driver.learning && clock.monotonic() < until && (await pause(clock, FRESH_MS, signal)));
+    const known = BigInt(driver.knownEpoch);
+    return request.configEpoch > known ? request : { ...request, configEpoch: known + request.configEpoch };
   }
 
   async promoted(signal: AbortSignal): Promise<void> {

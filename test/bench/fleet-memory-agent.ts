@@ -122,7 +122,7 @@ export class PlayedAgent {
       standing: async () => create(GetStandingResponseSchema, { bootId: this.#bootId, nodeId: server.id }),
       configure: async (request) => this.#configure(request),
       whyNoCommands: () => undefined,
-      proveOwn: async () => {},
+      readyToOwn: async (request) => request,
       promoted: async () => model.promote(server),
       handOver: async () => ({ result: HandoverResult.NOT_PRIMARY }),
       answer: async () => create(AskResponseSchema, {}),

@@ -159,6 +159,21 @@ test("slots are not given out while a member that may have data is not heard of"
   expect(await world.agent(replica).own(own).catch(String)).toContain("cart-0-0 is neither heard of");
 }, 20_000);
 
+test("a shard that has lost every copy begins anew, although agents remember leases of later epochs", async () => {
+  await using world = await AgentWorld.start({ version: "9.1", shards: 1, replicas: 1, settings: SNAPSHOTS });
+  await world.form();
+  const [first, second] = [world.pod(0, 0), world.pod(0, 1)];
+  await first.killServer();
+  await leads(second);
+  await isReplica(first);
+  expect(Number((await first.state()).leaseEpoch)).toBeGreaterThan(1);
+  await Promise.all(world.pods.map((pod) => pod.killServer({ restart: false })));
+  await Promise.all(world.pods.map((pod) => pod.loseDisk()));
+  await Promise.all(world.pods.map((pod) => pod.startServer()));
+  await Promise.all(world.pods.map((pod) => pod.runs()));
+  await world.formRunning();
+}, 30_000);
+
 test("three shards whose pods are all killed at once come back by themselves", async () => {
   await using world = await AgentWorld.start({ version: "9.1", shards: 3, replicas: 1, settings: SNAPSHOTS });
   await world.form();

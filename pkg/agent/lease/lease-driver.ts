@@ -150,6 +150,11 @@ export class LeaseDriver {
     return !voter.remembers && deployment.voters.includes(this.#options.node);
   }
 
+  /** The highest that is remembered of a lease of any shard: below it nobody gets one. */
+  get knownEpoch(): number {
+    return Math.max(0, ...(this.#state?.voter.shards ?? []).map(({ memory }) => memory.epoch));
+  }
+
   /** For how long this node's server has been without the lease. */
   get noLeaseMs(): number {
     return this.#lapsedSince === undefined ? 0 : this.#options.clock.monotonic() - this.#lapsedSince;

@@ -7,6 +7,7 @@ import {
   type ConfigureRequest,
   type HandoverRequest,
   type HandoverResponseSchema,
+  type OwnRequest,
 } from "../../rpc/gen/valkey/agent/v1/agent_pb.ts";
 import {
   type AskRequest,
@@ -28,8 +29,8 @@ export interface Served {
   configure(request: ConfigureRequest, signal: AbortSignal): Promise<AppliedConfiguration | undefined>;
   /** Why no command may be sent to the server now; undefined when it may. */
   whyNoCommands(): string | undefined;
-  /** Throws unless its peers prove that this node may take its shard's slots. */
-  proveOwn(signal: AbortSignal): Promise<void>;
+  /** The request as it can be carried out; throws unless its peers prove that this node may take its shard's slots. */
+  readyToOwn(request: OwnRequest, signal: AbortSignal): Promise<OwnRequest>;
   /** Agents promote by themselves: resolves when this one has, rejects with the reason why it has not. */
   promoted(signal: AbortSignal): Promise<void>;
   handOver(request: HandoverRequest, signal: AbortSignal): Promise<MessageInitShape<typeof HandoverResponseSchema>>;
@@ -68,8 +69,7 @@ export function agentRoutes(agent: Served): (router: ConnectRouter) => void {
       },
       own: (request, context) =>
         command(async (signal) => {
-          await agent.proveOwn(signal);
-          await agent.control.own(request, signal);
+          await agent.control.own(await agent.readyToOwn(request, signal), signal);
         }, context),
       meet: (request, context) => command((signal) => agent.control.meet(request, signal), context),
       follow: (request, context) => command((signal) => agent.control.follow(request, signal), context),

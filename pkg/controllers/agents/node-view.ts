@@ -65,6 +65,7 @@ export class NodeViews {
         configurationHash,
         secretsHash,
       },
+      leaseEpoch: Number(state.leaseEpoch),
     };
   }
 

@@ -30,6 +30,11 @@ describe("a shard begins", () => {
     expect(holds).toEqual([]);
   });
 
+  test("above every epoch of which an agent remembers a lease", () => {
+    const { steps } = outcome(inputOf(running(0, { currentEpoch: 2 }), running(1, {}, { leaseEpoch: 8 })));
+    expect(steps).toMatchObject([{ do: "own", node: "c-0-0", configEpoch: 9 }]);
+  });
+
   test("in its first moments with its first member, which is about to start", () => {
     const soon = { ...gated(false), disk: undefined };
     const young = answering(0, soon, { wantedForMs: 5000 });

@@ -280,9 +280,13 @@ function ownedByOthers({ owned }: Scene, index: number): readonly SlotRange[] {
   return owned.filter(({ shard }) => shard !== index).flatMap(({ slots }) => slots);
 }
 
-/** Above everything that anybody has seen: a claim to slots that a dead server held has to win. */
+/**
+ * Above everything that anybody has seen: a claim to slots that a dead server held has to win, and agents give no lease to
+ * an epoch below one that they remember.
+ */
 function nextEpoch({ members, runners }: Scene): number {
   const seen = runners.map(({ table }) => table.currentEpoch);
   const saved = members.map((member) => copyOf(member)?.epoch ?? 0);
-  return Math.max(0, ...seen, ...saved) + 1;
+  const leased = members.map((member) => stateOf(member)?.leaseEpoch ?? 0);
+  return Math.max(0, ...seen, ...saved, ...leased) + 1;
 }

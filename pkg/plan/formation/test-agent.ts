@@ -11,7 +11,7 @@ export function stateOf(world: World, member: Member): NodeView | undefined {
   if (pod === undefined) return undefined;
   const { server, bootId } = pod;
   const applied = { configurationHash: "c", secretsHash: "s" };
-  const common = { bootId, version: "9.1.0", waitsFor: "", applied };
+  const common = { bootId, version: "9.1.0", waitsFor: "", applied, leaseEpoch: 0 };
   const copy = world.copyOf(member);
   if (server === undefined) {
     const disk = { ...copy, id: member.disk.conf?.id ?? "" };

@@ -13,6 +13,7 @@ const NODE: NodeView = {
   replication: { offset: 0, inSync: true, syncing: false },
   disk: undefined,
   applied: { configurationHash: "c", secretsHash: "s" },
+  leaseEpoch: 0,
 };
 
 const TABLE: Omit<ClusterTable, "id"> = {

@@ -73,6 +73,8 @@ export interface NodeView {
   readonly replication: ReplicationView | undefined;
   readonly disk: DiskView | undefined;
   readonly applied: AppliedView;
+  /** The highest epoch that its agent remembers of a lease, of any shard. */
+  readonly leaseEpoch: number;
 }
 
 export type Contact =
