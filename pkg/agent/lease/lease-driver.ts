@@ -57,8 +57,8 @@ export interface LeaseDriverOptions {
 type Control = Output & { readonly do: "fence" | "unfence" | "promote" | "kill" | "stop" };
 const CONTROLS: ReadonlySet<Output["do"]> = new Set<Control["do"]>(["fence", "unfence", "promote", "kill", "stop"]);
 
-/** While all is well. A lease is renewed twice as seldom. */
-const TICK_MS = 250;
+/** While all is well: as often as a lease is renewed. What is new of the server or from others is decided on at once. */
+const TICK_MS = 500;
 const SOON_MS = 100;
 const URGENT_MS = 10;
 const LOOK_MS = 300;

@@ -31,7 +31,10 @@ export function identify(pid: number, proc = "/proc"): ProcessId | undefined {
 }
 
 function statOf(pid: number, proc: string): { readonly state: string; readonly startedAt: string } {
-  const text = read(`${proc}/${pid}/stat`);
+  return fieldsOf(read(`${proc}/${pid}/stat`));
+}
+
+function fieldsOf(text: string): { readonly state: string; readonly startedAt: string } {
   // The name stands in parentheses and may hold anything, parentheses and spaces too.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return { state: fields[0] ?? "", startedAt: fields[19] ?? "" };
@@ -39,8 +42,9 @@ function statOf(pid: number, proc: string): { readonly state: string; readonly s
 
 /** Whether it is stopped by a signal: it will do nothing until another lets it go on. */
 export function isSuspended({ pid, startedAt }: ProcessId, proc = "/proc"): boolean {
-  const stat = statOf(pid, proc);
-  return stat.startedAt === startedAt && stat.state === "T";
+  const text = read(`${proc}/${pid}/stat`);
+  // Asked for several times a second, and nearly always it is not.
+  return text.includes(") T ") && fieldsOf(text).startedAt === startedAt && fieldsOf(text).state === "T";
 }
 
 export function isAlive(process: ProcessId, proc = "/proc"): boolean {

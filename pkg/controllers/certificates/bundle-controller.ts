@@ -16,6 +16,7 @@ import {
   tlsIntermediate,
 } from "../../plan/certificates/requests.ts";
 import type { AuthorityView, CertificateView } from "../../plan/certificates/view.ts";
+import { CR_ANNOTATION } from "../../plan/objects/names.ts";
 import type { Roots, RootUse } from "../ca/roots.ts";
 import { VALKEY_BUNDLES } from "../resources.ts";
 import {
@@ -107,7 +108,15 @@ export function intermediateOf(secrets: Cache<CertificateSecret>, bundle: Valkey
 }
 
 function inputOf(deps: BundleDeps, bundle: ValkeyCertificateBundle, view: BundleView): BundleInput {
-  return { spec: bundle.spec, ...view, request: requestHash(wishOf(deps, bundle)) };
+  const { held } = view;
+  // Whom it is for cannot be told now, and whoever takes it back needs what it was made for then.
+  const kept = isOrphaned(bundle) && held.found === "certificate" ? held.request : undefined;
+  return { spec: bundle.spec, ...view, request: kept ?? requestHash(wishOf(deps, bundle)) };
+}
+
+/** Left behind by `kubectl delete --cascade=orphan`: the servers of its cluster go on with what it has issued. */
+function isOrphaned(bundle: ValkeyCertificateBundle): boolean {
+  return controllerOf(bundle) === undefined && bundle.metadata.annotations?.[CR_ANNOTATION] !== undefined;
 }
 
 /** Whom a bundle is for is told by its owner, never by its name: names can be chosen. */

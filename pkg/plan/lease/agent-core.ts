@@ -7,7 +7,7 @@
 import { answer } from "./answer.ts";
 import { type CandidateState, NO_CANDIDATE, takeHandedLease, takePromise } from "./candidate.ts";
 import type { Context, Deployment, Output, Persisted, Self, ServerSight } from "./context.ts";
-import { type Correspondents, meet } from "./correspondents.ts";
+import { type Correspondents, meet, NOBODY_KNOWN } from "./correspondents.ts";
 import type { Hold } from "./demand.ts";
 import { type GateState, NO_GATE } from "./gate.ts";
 import { beginHandover, type HandoverState, NO_HANDOVER } from "./handover.ts";
@@ -80,7 +80,7 @@ export function bornAgent({ self, deployment, server, now, persisted }: Birth): 
     recall: NO_RECALL,
     gate: NO_GATE,
     handover: NO_HANDOVER,
-    correspondents: new Map(),
+    correspondents: NOBODY_KNOWN,
     releasedAt: Number.NEGATIVE_INFINITY,
     persisted: persisted ?? {
       leaseUntil: Number.NEGATIVE_INFINITY,

@@ -35,7 +35,7 @@ export function answer(context: Context, state: AgentState, asked: Renew | Ask |
 /** Who asks may be a new boot, of which it is not known yet that it is the present one: then it is asked in its turn. */
 function tellMemory(context: Context, { voter, holder, candidate, correspondents, seq }: AgentState, asked: AskMemory) {
   const { from, boot, shard } = asked;
-  const facts = { context, holder, candidate, voter: from, boot, known: correspondents.get(from) };
+  const facts = { context, holder, candidate, voter: from, boot, known: correspondents[from] };
   const told = { remembers: voter.remembers, disregards: disregards(facts), shards: voter.shards.map(remembered) };
   const { epoch } = votedShard(voter, shard).memory;
   const outputs: Output[] = [reply(context, asked, epoch, { kind: "memory", ...told })];

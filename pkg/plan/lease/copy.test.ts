@@ -75,15 +75,15 @@ describe("boots of other agents", () => {
   };
 
   test("a claim that was overtaken counts for nothing", () => {
-    const { known } = meet(new Map(), claim("x#1", 5));
+    const { known } = meet({}, claim("x#1", 5));
     if (known === undefined) throw new Error("the first claim counts");
     expect(meet(known, claim("x#1", 4))).toEqual({ known: undefined, prove: false });
   });
 
   test("a claim of another boot counts only once that boot has answered", () => {
-    const first = meet(new Map(), claim("x#1", 5)).known ?? new Map();
+    const first = meet({}, claim("x#1", 5)).known ?? {};
     expect(meet(first, claim("x#2", 1))).toEqual({ known: undefined, prove: true });
-    const proven = meet(first, answer("x#2", 7)).known ?? new Map();
+    const proven = meet(first, answer("x#2", 7)).known ?? {};
     expect(meet(proven, claim("x#2", 1)).known).toBeDefined();
     expect(meet(proven, claim("x#1", 6))).toEqual({ known: undefined, prove: true });
     expect(meet(proven, answer("x#1", 6))).toEqual({ known: undefined, prove: false });
@@ -91,7 +91,7 @@ describe("boots of other agents", () => {
 
   test("a question is answered whoever asks", () => {
     const asked: AskStanding = { ...envelope, kind: "ask-standing", boot: "x#9", seq: 1 };
-    const first = meet(new Map(), claim("x#1", 5)).known ?? new Map();
+    const first = meet({}, claim("x#1", 5)).known ?? {};
     expect(meet(first, asked).known).toBe(first);
   });
 });

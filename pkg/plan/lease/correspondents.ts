@@ -11,7 +11,10 @@ export interface Correspondent {
   readonly run: string;
 }
 
-export type Correspondents = ReadonlyMap<string, Correspondent>;
+/** By the node's name. Made anew with most messages: a plain object is copied several times as fast as a map. */
+export type Correspondents = Readonly<Record<string, Correspondent>>;
+
+export const NOBODY_KNOWN: Correspondents = {};
 
 export type Acquaintance =
   /** The message counts. */
@@ -26,7 +29,7 @@ const UNPROVEN: Acquaintance = { known: undefined, prove: true };
 
 /** A late claim of a boot that is over must not count, and boots have no order: only an answer tells which one lives. */
 export function meet(all: Correspondents, message: Message): Acquaintance {
-  const known = all.get(message.from);
+  const known = all[message.from];
   const answered = "askedBy" in message ? message.seq : -1;
   if (known === undefined) return noted(all, message, { provenSeq: answered, claimSeq: -1 });
   if (known.boot === message.boot) return meetAgain(all, message, known);
@@ -49,5 +52,5 @@ function noted(
 ): Acquaintance {
   const { boot, run } = message;
   const next = { boot, run, provenSeq, claimSeq: isClaim(message) ? message.seq : claimSeq };
-  return { known: new Map(all).set(message.from, next) };
+  return { known: { ...all, [message.from]: next } };
 }

@@ -1,5 +1,7 @@
 /** The holder: the agent of a primary renews the shard's lease with the voters and lets its server write only under it. */
+
 import { type Context, hearers, isRunningPrimary, type Output } from "./context.ts";
+import type { Correspondents } from "./correspondents.ts";
 import type { Hold } from "./demand.ts";
 import { type InSyncMember, type InSyncSet, type ShardMemory, sameMembers } from "./memory.ts";
 import type { Granted, Refused } from "./message.ts";
@@ -33,8 +35,8 @@ export interface HolderState {
 export interface HolderView {
   /** Of its own shard, as its own voter has it. */
   readonly memory: ShardMemory;
-  /** The run of each node's server, from what its agent last said. */
-  readonly runs: ReadonlyMap<string, string>;
+  /** Among what is known of them is the run of each node's server, as its agent last said it. */
+  readonly correspondents: Correspondents;
   /** Whether a handover has asked writes to wait, and whether it has given the lease away. */
   readonly writesWait: boolean;
   readonly gaveLeaseAway: boolean;
@@ -105,11 +107,11 @@ function renew(context: Context, line: Line, holder: HolderState, view: HolderVi
 }
 
 /** Changed only on the server's own answer: what it does not say has not changed. */
-function currentInSync(context: Context, { inSync }: HolderState, { memory, runs }: HolderView): InSyncSet {
+function currentInSync(context: Context, { inSync }: HolderState, { memory, correspondents }: HolderView): InSyncSet {
   if (!isRunningPrimary(context.server)) return inSync;
   const { inSyncLagMs } = context.rules.timing;
   const members = context.server.replicas.flatMap(({ node, online, ackAgeMs }): InSyncMember[] => {
-    const run = runs.get(node);
+    const run = correspondents[node]?.run;
     return online && ackAgeMs <= inSyncLagMs && run !== undefined && run !== "" ? [{ node, run }] : [];
   });
   const unchanged =

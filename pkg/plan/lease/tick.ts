@@ -92,10 +92,10 @@ function handoverPart(context: Context, state: AgentState): Step {
 }
 
 function holderPart(context: Context, state: AgentState): Step {
-  const runs = new Map([...state.correspondents].map(([node, { run }]) => [node, run]));
   const waits = writesWait(state.handover);
   const gaveLeaseAway = state.handover.stage === "given-away";
-  const view = { memory: ownMemory(state), runs, writesWait: waits, gaveLeaseAway };
+  const { correspondents } = state;
+  const view = { memory: ownMemory(state), correspondents, writesWait: waits, gaveLeaseAway };
   const [holder, outputs] = tickHolder(context, lineOf(state), state.holder, view);
   return [{ ...state, holder }, outputs];
 }
