@@ -88,7 +88,7 @@ const CAUGHT_BY: Readonly<Record<string, number>> = {
   "handover-without-catching-up": 33,
   "winner-without-lease": 1549,
   "silence-is-proof": 1,
-  "old-word": 976,
+  "old-word": 188,
 };
 const MOST_SEEDS = 400;
 

@@ -30,6 +30,26 @@ describe("the holder", () => {
     expect(trio.did("unfence")).toEqual(["a-0-0"]);
   });
 
+  test("asks no more voters than it needs, in turns, until one does not answer", () => {
+    const trio = settled();
+    const replicas = [1, 2].map((member) => ({ node: `a-0-${member}`, online: true, ackAgeMs: 50 }));
+    const renewed = () => {
+      trio.said.length = 0;
+      trio.now += 500;
+      trio.tick(0, { ...PRIMARY, fenced: false, replicas });
+      return trio.said.filter(({ kind }) => kind === "renew").map(({ to }) => to);
+    };
+    const [first, second, third] = [renewed(), renewed(), renewed()];
+    expect([first.length, second.length]).toEqual([1, 1]);
+    expect([...first, ...second].toSorted()).toEqual(["a-0-1", "a-0-2"]);
+    expect(third).toEqual(first);
+    trio.cut.add("a-0-2");
+    renewed();
+    renewed();
+    expect(renewed()).toEqual(["a-0-1", "a-0-2"]);
+    expect(trio.did("fence")).toEqual([]);
+  });
+
   test("fences at 0.7 of the lease, and kills a server that does not confirm", () => {
     const trio = settled();
     trio.cut.add("a-0-0");

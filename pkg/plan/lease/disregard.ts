@@ -29,8 +29,9 @@ export function disregards(facts: DisregardFacts): boolean {
  * Whether the voter's boot has answered something that was asked after the last claim. Then no answer of an earlier boot
  * to that claim counts any more; and what is asked from now on, no earlier boot will answer.
  */
-export function isProven({ holder, candidate, known, boot }: DisregardFacts): boolean {
-  const claims = [...holder.rounds, ...candidate.asked].map(({ seq }) => seq);
+export function isProven({ holder, candidate, known, boot, voter }: DisregardFacts): boolean {
+  const renewals = holder.rounds.filter(({ asked }) => asked.includes(voter));
+  const claims = [...renewals, ...candidate.asked].map(({ seq }) => seq);
   return claims.length === 0 || (known?.boot === boot && known.provenSeq >= Math.max(...claims));
 }
 

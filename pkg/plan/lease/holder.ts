@@ -12,6 +12,7 @@ export interface Round {
   readonly seq: number;
   readonly sentAt: number;
   readonly inSync: InSyncSet;
+  readonly asked: readonly string[];
   readonly grantedBy: readonly string[];
 }
 
@@ -100,10 +101,32 @@ function renew(context: Context, line: Line, holder: HolderState, view: HolderVi
   const { renewEveryMs, retryEveryMs } = context.rules.timing;
   const every = context.now < holder.leaseUntil ? renewEveryMs : retryEveryMs;
   if (inSync === holder.inSync && context.now - holder.renewedAt < every) return [holder, []];
-  const round: Round = { seq: line.seq, sentAt: context.now, inSync, grantedBy: [] };
+  const isCalm = inSync === holder.inSync && context.now < holder.leaseUntil;
+  const asked = isCalm ? nextHearers(context, holder) : hearers(context);
+  const round: Round = { seq: line.seq, sentAt: context.now, inSync, asked, grantedBy: [] };
   const rounds = [...holder.rounds.slice(-ROUNDS_KEPT), round];
-  const outputs = hearers(context).map((to) => question(context, line, to, { kind: "renew", inSync }));
+  const outputs = asked.map((to) => question(context, line, to, { kind: "renew", inSync }));
   return [{ ...holder, rounds, inSync, renewedAt: context.now }, outputs];
+}
+
+/**
+ * While all answer, no more are asked in one round than make a majority, in turns: everybody hears of the lease in every
+ * second round. As soon as one has not granted what it was asked for last, all are asked.
+ */
+function nextHearers(context: Context, { rounds }: HolderState): readonly string[] {
+  const { deployment, rules, self } = context;
+  const all = hearers(context);
+  const latest = (node: string) => rounds.findLast(({ asked }) => asked.includes(node));
+  const others = all.filter((node) => node !== self.node);
+  if (!others.every((node) => latest(node)?.grantedBy.includes(node) === true)) return all;
+  const before = rounds.at(-1)?.asked ?? [];
+  const votes = deployment.voters.includes(self.node);
+  const missing = rules.majority(deployment.voters.length) - Number(votes);
+  const rested = others.filter((node) => !before.includes(node));
+  const tired = others.filter((node) => before.includes(node));
+  const voters = [...rested, ...tired].filter((node) => deployment.voters.includes(node)).slice(0, missing);
+  const members = rested.filter((node) => !deployment.voters.includes(node));
+  return [...(votes ? [self.node] : []), ...voters, ...members];
 }
 
 /** Changed only on the server's own answer: what it does not say has not changed. */

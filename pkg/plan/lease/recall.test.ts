@@ -77,7 +77,13 @@ describe("a member forgets an earlier boot of a voter", () => {
     stopped: lost,
     leaving: false,
   };
-  const round = { seq: 7, sentAt: 900, inSync: { version: 1, members: [] }, grantedBy: ["a-0-0", "a-0-2"] };
+  const round = {
+    seq: 7,
+    sentAt: 900,
+    inSync: { version: 1, members: [] },
+    asked: MEMBERS.map(({ node }) => node),
+    grantedBy: ["a-0-0", "a-0-2"],
+  };
   const holder = { ...bornHolder(OPEN.run, 2300, 0), rounds: [round] };
   const known = { boot: "new", provenSeq: 8, claimSeq: -1, run: "" };
   const facts: DisregardFacts = { context, holder, candidate: NO_CANDIDATE, voter: "a-0-1", boot: "new", known };

@@ -1,6 +1,7 @@
 /** Agents of a small deployment for tests: one shard of three, all voters, whose messages are carried by hand. */
 import { type AgentState, bornAgent, type Input, step } from "./agent-core.ts";
 import type { Deployment, Output, ServerSight } from "./context.ts";
+import type { Message } from "./message.ts";
 import { RULES, type Rules } from "./rules.ts";
 import { chooseVoters } from "./voters.ts";
 
@@ -31,6 +32,8 @@ export function replicaSight(member: number, change: Partial<ServerSight> = {}):
 export class Trio {
   readonly states: AgentState[];
   readonly done: (Output & { by: string })[] = [];
+  /** What agents have said to each other. */
+  readonly said: Message[] = [];
   readonly cut = new Set<string>();
   now = 10_000;
   readonly #rules: Rules;
@@ -78,6 +81,7 @@ export class Trio {
       return;
     }
     const { message } = output;
+    this.said.push(message);
     if (this.cut.has(by) || this.cut.has(message.to)) return;
     const to = this.states.findIndex(({ self }) => self.node === message.to);
     this.feed(to, { kind: "message", message });

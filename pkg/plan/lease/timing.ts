@@ -64,7 +64,7 @@ export const TIMING: Timing = {
   gateFreshMs: 2500,
   catchUpEveryMs: 20,
   inSyncLagMs: 1000,
-  unguardedAfter: 0.35,
+  unguardedAfter: 0.65,
   unguardedSilence: 1.3,
   nodeTimeoutMs: 5000,
   stoppedMs: 1000,
