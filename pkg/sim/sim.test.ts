@@ -72,7 +72,7 @@ const CAUGHT_BY: Readonly<Record<string, number>> = {
   "short-promise": 58,
   "always-in-sync": 8,
   "renewal-for-anybody": 13,
-  "two-holders": 58,
+  "two-holders": 319,
   "consent-beside-holder": 5,
   "consent-without-promise": 61,
   "forgetful-voter": 92,

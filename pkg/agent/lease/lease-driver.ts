@@ -10,7 +10,7 @@ import { type AgentState, bornAgent, contextOf, holdsOf, type Input, step } from
 import type { Output, Persisted } from "../../plan/lease/context.ts";
 import type { Hold } from "../../plan/lease/demand.ts";
 import { writesWait } from "../../plan/lease/handover.ts";
-import { holdsLease } from "../../plan/lease/holder.ts";
+import { holdsLease, nextRenewal } from "../../plan/lease/holder.ts";
 import type { Message, Question, Reply } from "../../plan/lease/message.ts";
 import type { Configuration } from "../../rpc/gen/valkey/agent/v1/configuration_pb.ts";
 import { isDiskFull } from "../files.ts";
@@ -106,8 +106,23 @@ export class LeaseDriver {
       this.#poked = false;
       if (this.#urgent) await server.refresh(AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)]));
       this.#tick();
-      await this.#wake.wait(clock, this.#restMs(), signal, () => this.#poked);
+      await this.#rest(clock, signal);
     }
+  }
+
+  /** Until the next turn; a renewal that too few have granted by then is repeated earlier. */
+  async #rest(clock: Clock, signal: AbortSignal): Promise<void> {
+    const { bootTime } = this.#options;
+    const until = bootTime() + this.#restMs();
+    const dueMs = () => Math.min(until, this.#renewalAt(bootTime())) - bootTime();
+    do await this.#wake.wait(clock, Math.max(1, dueMs()), signal, () => this.#poked);
+    while (!this.#poked && !signal.aborted && dueMs() > 0);
+  }
+
+  #renewalAt(now: number): number {
+    const state = this.#state;
+    const holds = state !== undefined && state.holder.leaseUntil > now;
+    return holds ? nextRenewal(contextOf(state, this.#rules, now), state.holder) : Number.POSITIVE_INFINITY;
   }
 
   /** The server or what is wanted has changed: decide at once. */
@@ -235,10 +250,8 @@ export class LeaseDriver {
     const state = this.#state;
     if (state === undefined) return SOON_MS;
     if (this.#urgent) return URGENT_MS;
-    const { leaseUntil, renewedAt } = state.holder;
-    const now = this.#options.bootTime();
-    const renewMs = renewedAt + this.#rules.timing.renewEveryMs - now;
-    if (leaseUntil > now) return Math.max(1, Math.min(TICK_MS, leaseUntil - now, renewMs));
+    const leftMs = state.holder.leaseUntil - this.#options.bootTime();
+    if (leftMs > 0) return Math.max(1, Math.min(TICK_MS, leftMs));
     return state.server.role === "replica" && state.server.linkUp ? TICK_MS : SOON_MS;
   }
 

@@ -33,9 +33,9 @@ describe("the holder", () => {
   test("asks no more voters than it needs, in turns, until one does not answer", () => {
     const trio = settled();
     const replicas = [1, 2].map((member) => ({ node: `a-0-${member}`, online: true, ackAgeMs: 50 }));
-    const renewed = () => {
+    const renewed = (afterMs = 500) => {
       trio.said.length = 0;
-      trio.now += 500;
+      trio.now += afterMs;
       trio.tick(0, { ...PRIMARY, fenced: false, replicas });
       return trio.said.filter(({ kind }) => kind === "renew").map(({ to }) => to);
     };
@@ -44,9 +44,12 @@ describe("the holder", () => {
     expect([...first, ...second].toSorted()).toEqual(["a-0-1", "a-0-2"]);
     expect(third).toEqual(first);
     trio.cut.add("a-0-2");
-    renewed();
-    renewed();
-    expect(renewed()).toEqual(["a-0-1", "a-0-2"]);
+    expect(first).toEqual(["a-0-1"]);
+    expect(renewed()).toEqual(["a-0-2"]);
+    expect(renewed(100)).toEqual([]);
+    expect(renewed(100)).toEqual(["a-0-1", "a-0-2"]);
+    expect(renewed(300)).toEqual([]);
+    expect(renewed(200)).toEqual(["a-0-1", "a-0-2"]);
     expect(trio.did("fence")).toEqual([]);
   });
 

@@ -98,15 +98,23 @@ function killHung({ now, rules }: Context, { suspendedSince, silentSince }: Hold
 function renew(context: Context, line: Line, holder: HolderState, view: HolderView): [HolderState, Output[]] {
   if (view.gaveLeaseAway) return [holder, []];
   const inSync = currentInSync(context, holder, view);
-  const { renewEveryMs, retryEveryMs } = context.rules.timing;
-  const every = context.now < holder.leaseUntil ? renewEveryMs : retryEveryMs;
-  if (inSync === holder.inSync && context.now - holder.renewedAt < every) return [holder, []];
+  if (inSync === holder.inSync && context.now < nextRenewal(context, holder)) return [holder, []];
   const isCalm = inSync === holder.inSync && context.now < holder.leaseUntil;
   const asked = isCalm ? nextHearers(context, holder) : hearers(context);
   const round: Round = { seq: line.seq, sentAt: context.now, inSync, asked, grantedBy: [] };
   const rounds = [...holder.rounds.slice(-ROUNDS_KEPT), round];
   const outputs = asked.map((to) => question(context, line, to, { kind: "renew", inSync }));
   return [{ ...holder, rounds, inSync, renewedAt: context.now }, outputs];
+}
+
+/** Where only some were asked and too few of them have granted it, all are asked soon. */
+export function nextRenewal(context: Context, { rounds, renewedAt, leaseUntil }: HolderState): number {
+  const { renewEveryMs, retryEveryMs, secondAskMs } = context.rules.timing;
+  if (context.now >= leaseUntil) return renewedAt + retryEveryMs;
+  const last = rounds.at(-1);
+  const askedSome = last !== undefined && last.asked.length < hearers(context).length;
+  const isOpen = askedSome && last.grantedBy.length < context.rules.majority(context.deployment.voters.length);
+  return renewedAt + (isOpen ? secondAskMs : renewEveryMs);
 }
 
 /**

@@ -7,6 +7,8 @@ export interface Timing {
   readonly renewEveryMs: number;
   /** How often it tries while it has no lease. */
   readonly retryEveryMs: number;
+  /** How long those who were asked first may take before all are asked. */
+  readonly secondAskMs: number;
   /** At which share of the lease the holder begins to fence: the rest is for fencing itself and for a drifting clock. */
   readonly fenceAt: number;
   /** How many leases a voter waits after its last grant before it gives the lease to somebody else. */
@@ -53,6 +55,7 @@ export const TIMING: Timing = {
   leaseMs: 2000,
   renewEveryMs: 500,
   retryEveryMs: 100,
+  secondAskMs: 200,
   fenceAt: 0.7,
   waitFor: 1.25,
   promiseFor: 1.25,
