@@ -41,7 +41,7 @@ export interface AgentState {
 }
 
 export type Input =
-  /** Every 100 ms or less, and at once when the server ends, answers again or changes its role. */
+  /** Now and then, in time for what is due, and at once when the server ends, answers again or changes its role. */
   | { readonly kind: "tick"; readonly server: ServerSight }
   | { readonly kind: "message"; readonly message: Message }
   /** A node's server answered a probe. */

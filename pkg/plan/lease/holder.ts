@@ -1,5 +1,4 @@
 /** The holder: the agent of a primary renews the shard's lease with the voters and lets its server write only under it. */
-
 import { type Context, hearers, isRunningPrimary, type Output } from "./context.ts";
 import type { Correspondents } from "./correspondents.ts";
 import type { Hold } from "./demand.ts";
