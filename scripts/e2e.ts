@@ -9,6 +9,7 @@ import { lookOf } from "../test/lab/status.ts";
 import { tellsOfHarm } from "../test/lib/harm.ts";
 import { inLanes } from "./lanes.ts";
 import { DIST, run as runProgram, seconds } from "./lib.ts";
+import { NONE } from "./test-report.ts";
 import { bunTest, joined, type Outcome, type TestRun, testFiles } from "./test-run.ts";
 
 const FOLDER = "./test/e2e";
@@ -30,6 +31,18 @@ const ALONE = [
   "/heal-node.",
   "/chaos.",
 ];
+/** They wait for times to pass, most of the time: what runs alone does not feel them. */
+const QUIET = [
+  "/heal-soak.",
+  "/pki-rotation.",
+  "/pki-traffic.",
+  "/cluster-trouble.",
+  "/leader-election.",
+  "/operator-refusal.",
+  "/trouble-quota.",
+  "/leader-unreachable.",
+  "/operator-leader.",
+];
 /** They take minutes, and the machine: begun at one end of the row, one after the other. */
 const LONG = ["/rolling-", "/heal-quorum.", "/heal-disk.", "/heal-", "/volumes-"];
 /** They want an API server whose objects nobody looks after, and every other file leaves the operator behind. */
@@ -40,14 +53,17 @@ export interface Order {
   readonly beside: readonly string[];
   /** After those, one by one. */
   readonly alone: readonly string[];
+  /** One by one on a second lab meanwhile. */
+  readonly quiet: readonly string[];
 }
 
 export function inOrder(files: readonly string[]): Order {
   const named = (names: readonly string[]) => names.flatMap((name) => files.filter((file) => file.includes(name)));
-  const [alone, first, last] = [named(ALONE), named(LONG), named(WITHOUT_OPERATOR)];
+  const [alone, quiet, first, last] = [named(ALONE), named(QUIET), named(LONG), named(WITHOUT_OPERATOR)];
   const middle = files.filter((file) => !last.includes(file));
-  const beside = new Set([...first, ...middle, ...last]);
-  return { beside: [...beside].filter((file) => !alone.includes(file)), alone };
+  const elsewhere = new Set([...alone, ...quiet]);
+  const beside = [...new Set([...first, ...middle, ...last])].filter((file) => !elsewhere.has(file));
+  return { beside, alone, quiet };
 }
 
 const LEAST_CORES = 2;
@@ -65,23 +81,36 @@ interface Tried {
   readonly outcome: Outcome;
 }
 
-/** All files: those that may on two labs at once, then the others, then once more what failed. */
+/** All files: those that may on two labs at once, then the others beside those that wait, then once more what failed. */
 export async function allOnLab(name: string, keep: boolean): Promise<Outcome> {
-  const { beside, alone } = inOrder(testFiles([FOLDER]));
-  const left = new Countdown(beside.length + alone.length);
+  const { beside, alone, quiet } = inOrder(testFiles([FOLDER]));
+  const left = new Countdown(beside.length + alone.length + quiet.length);
   const names = labsFor(name);
   try {
     const labs: Lab[] = [];
     for (const one of names) labs.push(await up(one));
     // With one lab, those without an operator come first all the same.
-    const row = labs.length === 1 ? beside.toReversed() : beside;
+    const row = labs.length === 1 ? [...beside.toReversed(), ...quiet] : beside;
     const tried = await inLanes(row, labs, (file, lab) => onFitLab(lab, file, left));
-    for (const other of names.slice(1)) await down(other);
-    for (const file of alone) tried.push(await onFitLab(await openLab(name), file, left));
+    const [, second] = names;
+    const waiting = second === undefined ? undefined : thenDown(second, quiet, left);
+    tried.push(...(await oneByOne(name, alone, left)), ...((await waiting) ?? []));
     return joined(await againWhereItMay(name, tried));
   } finally {
     if (!keep) for (const one of names) await down(one);
   }
+}
+
+async function thenDown(name: string, files: readonly string[], left: Countdown): Promise<readonly Tried[]> {
+  const tried = await oneByOne(name, files, left);
+  await down(name);
+  return tried;
+}
+
+async function oneByOne(name: string, files: readonly string[], left: Countdown): Promise<readonly Tried[]> {
+  const tried: Tried[] = [];
+  for (const file of files) tried.push(await onFitLab(await openLab(name), file, left));
+  return tried;
 }
 
 class Countdown {
@@ -170,7 +199,25 @@ export interface Elsewhere {
 
 /** On the cluster of a kubeconfig's context. */
 export async function onContext(where: Elsewhere, files: readonly string[], named?: string): Promise<Outcome> {
-  return bunTest(files, { timeoutMs: TIMEOUT_MS, env: await contextEnv(where), named });
+  const env = await contextEnv(where);
+  const { first, rest } = onGivenCluster(files);
+  if (first.length === 0 || !(await hasOperator(env)))
+    return bunTest([...first, ...rest], { timeoutMs: TIMEOUT_MS, env, named });
+  console.log(`skipped: ${first.join(", ")}: they want a cluster without an operator, and this one has one`);
+  const skipped: Outcome = { counts: { ...NONE, skipped: first.length }, output: "", failures: "" };
+  if (rest.length === 0) return skipped;
+  return joined([skipped, await bunTest(rest, { timeoutMs: TIMEOUT_MS, env, named })]);
+}
+
+/** Every file leaves the operator behind, but for those that want none. */
+export function onGivenCluster(files: readonly string[]): { first: readonly string[]; rest: readonly string[] } {
+  const isFirst = (file: string) => WITHOUT_OPERATOR.some((name) => file.includes(name));
+  return { first: files.filter(isFirst), rest: files.filter((file) => !isFirst(file)) };
+}
+
+async function hasOperator(env: Record<string, string>): Promise<boolean> {
+  const deployment = ["deployment/valkey-operator", "-n", "valkey-operator-system"];
+  return (await runProgram(["kubectl", "get", ...deployment, "--ignore-not-found", "-o", "name"], { env })) !== "";
 }
 
 /** The named context alone in a kubeconfig of its own, so that nothing a test starts can reach another cluster. */

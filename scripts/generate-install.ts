@@ -94,7 +94,7 @@ function deployment(version: string, scope: Scope) {
               ],
               livenessProbe: { ...probe("/livez"), initialDelaySeconds: 10, failureThreshold: 6 },
               readinessProbe: probe("/readyz"),
-              resources: { requests: { cpu: "200m", memory: "128Mi" }, limits: { memory: "512Mi" } },
+              resources: { requests: { cpu: "200m", memory: "256Mi" }, limits: { memory: "1Gi" } },
               securityContext: {
                 allowPrivilegeEscalation: false,
                 readOnlyRootFilesystem: true,

@@ -37,7 +37,7 @@ async function runPart(part: Part, options: Options): Promise<Outcome> {
       return check();
     case "unit":
       await fetchServers();
-      return inFolders(UNIT, options);
+      return inFolders(UNIT, options, { timeoutMs: UNIT_MS });
     case "runtime":
       await fetchServers();
       await buildBinaries();
@@ -46,6 +46,9 @@ async function runPart(part: Part, options: Options): Promise<Outcome> {
       return endToEnd(options);
   }
 }
+
+/** Most take milliseconds; a busy machine may take its time. */
+const UNIT_MS = 20_000;
 
 async function check(): Promise<Outcome> {
   const { code, output } = await shown([process.execPath, "scripts/check.ts"]);
@@ -86,12 +89,18 @@ async function inTwoLanes(folders: readonly string[], { pattern }: Options, run:
   return joined(await inLanes(files, [1, 2], (file) => bunTest([file], limited)));
 }
 
+let servers: Promise<void> | undefined;
+
 /** What tests start is made before the first of them, whose deadline does not have room for it. */
 async function fetchServers(): Promise<void> {
-  await ensureServers().catch((error: unknown) => {
-    if (!(error instanceof Trouble)) throw error;
-    console.log(`Not all servers are here, and tests that start one will fail: ${error.message}`);
-  });
+  servers ??= ensureServers().then(
+    () => undefined,
+    (error: unknown) => {
+      if (!(error instanceof Trouble)) throw error;
+      console.log(`Not all servers are here, and tests that start one will fail: ${error.message}`);
+    },
+  );
+  return servers;
 }
 
 async function buildBinaries(): Promise<void> {
@@ -119,6 +128,23 @@ async function endToEnd({ pattern, context, image, keep }: Options): Promise<Out
   }
 }
 
+/** Unit tests compute, and those of processes wait. */
+const TOGETHER: readonly (readonly Part[])[] = [["check"], ["unit", "runtime"], ["e2e"]];
+
+interface Timed {
+  readonly part: Part;
+  readonly outcome: Outcome;
+}
+
+async function timedPart(part: Part, options: Options): Promise<Timed> {
+  const began = performance.now();
+  console.log(`\n== ${part}`);
+  const outcome = await runPart(part, options);
+  const { passed, failed } = outcome.counts;
+  console.log(`== ${part}: ${passed} passed, ${failed} failed in ${seconds(performance.now() - began)}`);
+  return { part, outcome };
+}
+
 async function testMain(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -134,16 +160,20 @@ async function testMain(): Promise<number> {
     throw new Trouble(`no part is named ${first}: there are ${PARTS.join(", ")}`);
   const { context, image, keep } = values;
   const options: Options = { pattern: rest[0], context, image, keep };
-  let total = NONE;
-  const reasons: string[] = [];
-  for (const one of part === undefined ? PARTS : [part]) {
-    const began = performance.now();
-    console.log(`\n== ${one}`);
-    const { counts, failures } = await runPart(one, options);
-    console.log(`== ${one}: ${counts.passed} passed, ${counts.failed} failed in ${seconds(performance.now() - began)}`);
-    total = addCounts(total, counts);
-    if (failures !== "") reasons.push(`== what failed of ${one}\n${failures}`);
-  }
+  return verdict(await partsOf(part === undefined ? TOGETHER : [[part]], options));
+}
+
+async function partsOf(groups: readonly (readonly Part[])[], options: Options): Promise<readonly Timed[]> {
+  const all: Timed[] = [];
+  for (const group of groups) all.push(...(await Promise.all(group.map((part) => timedPart(part, options)))));
+  return all;
+}
+
+/** Says what came of it; the exit code. */
+function verdict(parts: readonly Timed[]): number {
+  const total = parts.reduce((sum, { outcome }) => addCounts(sum, outcome.counts), NONE);
+  const failed = parts.filter(({ outcome }) => outcome.failures !== "");
+  const reasons = failed.map(({ part, outcome }) => `== what failed of ${part}\n${outcome.failures}`);
   if (reasons.length > 0) console.log(`\n${reasons.join("\n\n")}`);
   const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : "";
   console.log(`\n${total.passed} passed, ${total.failed} failed${skipped}`);

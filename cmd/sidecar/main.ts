@@ -1,6 +1,8 @@
 /** valkey-sidecar: the agent beside a Valkey server. */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { PROBE_PORT, RPC_PORT } from "../../pkg/agent/agent-options.ts";
+import { agentPaths } from "../../pkg/agent/agent-paths.ts";
+import { AWAIT_START, awaitStart } from "../../pkg/agent/await-start.ts";
 import { MAKE_GATE, makeFifo } from "../../pkg/agent/gate/fifo.ts";
 import { LOG_LEVELS } from "../../pkg/log/log.ts";
 import { versionLine } from "../../pkg/version/version.ts";
@@ -41,5 +43,14 @@ program
   .command(MAKE_GATE, { hidden: true })
   .argument("<path>")
   .action((path: string) => makeFifo(path));
+
+program
+  .command(AWAIT_START, { hidden: true })
+  .option("--run-dir <folder>", "shared with the server", "/run/valkey")
+  .action(async ({ runDir: run }: { readonly runDir: string }) => {
+    const paths = agentPaths({ run, data: "/data", mounts: "/etc/valkey-agent" });
+    const problem = await awaitStart({ paths }, new AbortController().signal);
+    if (problem !== undefined) program.error(`error: ${problem}`);
+  });
 
 await program.parseAsync();

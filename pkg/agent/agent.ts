@@ -145,9 +145,8 @@ export class Agent {
       ...host,
       port: options.probePort,
       probes: {
-        "/startupz": () => this.#parts.store.problem,
         "/livez": () => this.#hang(),
-        "/readyz": () => this.node.notReady,
+        "/readyz": (signal) => this.node.readiness.ask(signal),
       },
       metrics: () => registry.text(),
     });

@@ -2,48 +2,32 @@
  * The node: everything that this agent knows of its server and does with it, for whoever asks. What runs by itself (the
  * supervisor, the applying) is started by the agent.
  */
-import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Clock, pause } from "../clock/clock.ts";
 import type { Logger } from "../log/log.ts";
 import type { ConfigureRequest, HandoverRequest, OwnRequest } from "../rpc/gen/valkey/agent/v1/agent_pb.ts";
 import type { GetStandingResponse } from "../rpc/gen/valkey/agent/v1/peer_pb.ts";
-import {
-  type AppliedConfiguration,
-  type NodeState,
-  Role,
-  ServerPhase,
-  type Trouble,
-} from "../rpc/gen/valkey/agent/v1/state_pb.ts";
+import { type AppliedConfiguration, type NodeState, Role, ServerPhase } from "../rpc/gen/valkey/agent/v1/state_pb.ts";
 import type { AgentIdentity } from "./agent-identity.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import { ApplyLoop } from "./apply-loop.ts";
-import { roomAt, roomTrouble } from "./disk-room.ts";
-import { isDiskFull } from "./files.ts";
-import { Aside } from "./gate/aside.ts";
-import { type DiskStanding, readDisk } from "./gate/disk.ts";
+import type { DiskStanding } from "./gate/disk.ts";
 import { gateText } from "./gate/gate-text.ts";
 import type { AskPeers } from "./gate/peers.ts";
-import { type Mode, modeWhileRunning, readMode, writeMode } from "./gate/persistence.ts";
 import { departure, handoverResponse } from "./handover-response.ts";
 import { Health } from "./health.ts";
 import { type Lease, makeLease } from "./lease/lease.ts";
 import type { Opening } from "./lease/lease-driver.ts";
+import { NodeDisk } from "./node-disk.ts";
 import { nodeState } from "./node-state.ts";
+import { type NodeTrouble, nodeTroubles } from "./node-troubles.ts";
 import { ownStanding } from "./own-standing.ts";
 import { phaseInWords } from "./readiness.ts";
 import type { Reason } from "./report/reporter.ts";
 import type { Served } from "./serve/agent-services.ts";
+import { HeldProbe } from "./serve/held-probe.ts";
 import type { ServerControl, ServerLook, Wanted } from "./server-control.ts";
-import {
-  type AgentLogin,
-  essentialsOf,
-  makeReplica,
-  mendTable,
-  wantedOfNode,
-  writeNodeFiles,
-  writeServerConf,
-} from "./server-files.ts";
+import { type AgentLogin, essentialsOf, wantedOfNode, writeNodeFiles, writeServerConf } from "./server-files.ts";
 import { Shard } from "./shard.ts";
 import { StartTroubles } from "./start-troubles.ts";
 import { type ServerEvent, Supervisor } from "./supervise/supervisor.ts";
@@ -81,11 +65,13 @@ export class Node implements Served {
   readonly control: ServerControl;
   readonly supervisor: Supervisor;
   readonly applying: ApplyLoop;
+  /** For kubelet. */
+  readonly readiness: HeldProbe;
   readonly #deps: NodeDeps;
   readonly #shard: Shard;
   readonly #starts = new StartTroubles();
   readonly #health: Health;
-  readonly #aside: Aside;
+  readonly #disk: NodeDisk;
   #made: { readonly of: Wanted; readonly wanted: Wanted } | undefined;
   readonly lease: Lease;
 
@@ -123,15 +109,18 @@ export class Node implements Served {
       ask: deps.ask,
       tell: deps.tell,
       supervisor: this.supervisor,
-      readDisk: () => this.#disk(),
+      readDisk: () => this.#disk.standing(),
       wanted: () => deps.store.current,
       stop: () => control.shutdown(true, AbortSignal.timeout(STOP_MS)),
     });
-    this.#aside = new Aside({
-      data: options.paths.data,
+    this.#disk = new NodeDisk({
+      paths: options.paths,
       version: options.valkeyVersion,
-      emptied: () => this.lease.eras.forgetLast(),
-      tell: (message) => deps.tell("FilesSetAside", message),
+      log,
+      eras: () => this.lease.eras,
+      wanted: () => deps.store.current,
+      appliedAt: () => this.applying.appliedAt,
+      tellSetAside: (message) => deps.tell("FilesSetAside", message),
     });
     this.#health = new Health({
       clock,
@@ -140,6 +129,7 @@ export class Node implements Served {
       noLeaseMs: () => this.lease.driver.noLeaseMs,
       learning: () => this.lease.driver.learning,
     });
+    this.readiness = new HeldProbe(() => this.notReady, clock);
     this.applying = new ApplyLoop({
       clock,
       log,
@@ -159,7 +149,7 @@ export class Node implements Served {
     const { supervisor, applying } = this;
     await supervisor.freshLook(FRESH_MS, signal);
     const { phase, waitsFor, look } = supervisor;
-    const disk = look === undefined ? await this.#disk() : undefined;
+    const disk = look === undefined ? await this.#disk.standing() : undefined;
     return nodeState({
       bootId: this.bootId,
       phase,
@@ -180,7 +170,7 @@ export class Node implements Served {
     const { supervisor, bootId } = this;
     const { node } = this.#deps.options;
     const look = await supervisor.freshLook(0, AbortSignal.any([signal, AbortSignal.timeout(STANDING_MS)]));
-    const disk = await this.#disk();
+    const disk = await this.#disk.standing();
     const { phase, retired, admitted } = supervisor;
     if (admitted !== undefined && look === undefined && phase !== ServerPhase.LOADING) {
       throw new ConnectError("the server does not answer: what it holds is not known", Code.Unavailable);
@@ -299,32 +289,14 @@ export class Node implements Served {
     this.lease.driver.sighted(lost, stopped);
   }
 
-  get #files() {
-    const settings = this.#deps.store.current?.configuration.settings ?? [];
-    const value = (name: string) => settings.findLast((setting) => setting.name === name)?.value;
-    const wanted: Mode = value("appendonly") === "yes" ? "append-only" : "snapshot";
-    const [dbfilename, appenddirname] = [value("dbfilename") ?? "dump.rdb", value("appenddirname") ?? "appendonlydir"];
-    const manifest = `${value("appendfilename") ?? "appendonly.aof"}.manifest`;
-    return { wanted, dbfilename, appenddirname, manifest };
-  }
-
-  async #disk(): Promise<DiskStanding> {
-    return readDisk(this.#deps.options.paths.data, this.#files);
-  }
-
   async #prepare(opening: Opening): Promise<string> {
-    const { store, options, login, log } = this.#deps;
+    const { store, options, login } = this.#deps;
     const wanted = this.#wanted();
     if (wanted === undefined) throw new Error(store.problem ?? "there is no configuration");
-    if (opening.as === "replica" && opening.led) await this.#aside.makeLoadable(this.#files);
-    const { mode } = await this.#disk();
-    if (opening.as === "replica" && opening.primaryId !== undefined && makeReplica(options.paths, opening.primaryId)) {
-      log.warn({ primaryId: opening.primaryId }, "the server was a primary and starts as a replica");
-    }
-    if (mendTable(options.paths)) log.warn("the server's table had a replica outside of its primary's shard");
+    const mode = await this.#disk.prepare(opening);
     const bare = this.#starts.essentialsOnly(wanted.configuration.hash);
     writeNodeFiles(bare ? essentialsOf(wanted) : wanted, options, login);
-    writeMode(options.paths.data, mode);
+    this.#disk.noteStart(mode);
     return gateText({ nodeConf: options.paths.nodeConf, mode });
   }
 
@@ -362,73 +334,32 @@ export class Node implements Served {
 
   #looked(changed: boolean): void {
     const turned = this.#health.looked();
-    if (this.supervisor.look !== undefined) {
+    this.readiness.notify();
+    const { look } = this.supervisor;
+    if (look !== undefined) {
       this.#starts.answered();
-      this.#noteIfRoom();
-      if (this.supervisor.look.replication?.inSync === true) this.#aside.replaced();
+      this.#disk.noteLook(look);
       this.applying.poke();
     }
     if (changed) this.lease.driver.poke();
     if (turned || changed) this.#deps.onChange();
   }
 
-  /** A full disk takes no notes. Those that are there are older, and so is what the server could still save. */
-  #noteIfRoom(): void {
-    try {
-      this.#noteMode();
-      this.#noteStanding();
-    } catch (error) {
-      if (!isDiskFull(error)) throw error;
-    }
-  }
-
-  /** How far the server is, for its next start: an append-only file does not say. */
-  #noteStanding(): void {
-    const { look } = this.supervisor;
-    if (look === undefined || readMode(this.#deps.options.paths.data) !== "append-only") return;
-    this.lease.eras.noteLast(look.streams, Number(look.replication?.offset ?? 0n));
-  }
-
-  /** Where the running server keeps its data now, for its next start. */
-  #noteMode(): void {
-    const { appliedAt } = this.applying;
-    if (appliedAt === undefined) return;
-    const { data } = this.#deps.options.paths;
-    const { wanted, appenddirname, manifest } = this.#files;
-    if (readMode(data) === wanted) return;
-    writeMode(data, modeWhileRunning(wanted, join(data, appenddirname, manifest), appliedAt));
-  }
-
-  #leaseTrouble(): string | undefined {
-    const { cluster } = this.supervisor.look ?? {};
+  #troubles(disk: DiskStanding | undefined): readonly NodeTrouble[] {
+    const { store, options } = this.#deps;
     const { noLeaseMs, holds } = this.lease.driver;
-    const leads = cluster?.role === Role.PRIMARY && cluster.slots.length > 0;
-    if (!leads || noLeaseMs < LEASE_TROUBLE_MS) return undefined;
-    return `it takes no writes: ${holds[0]?.reason ?? "too few agents answer to grant the write lease"}`;
-  }
-
-  #roomTroubles(): readonly (readonly [string, string])[] {
-    const room = roomAt(this.#deps.options.paths.data);
-    const trouble = room === undefined ? undefined : roomTrouble(room);
-    return trouble === undefined ? [] : [trouble];
-  }
-
-  #troubles(disk: DiskStanding | undefined): readonly Pick<Trouble, "reason" | "message">[] {
-    const { store } = this.#deps;
-    const found: readonly (readonly [string, string | undefined])[] = [
-      ["NoConfiguration", store.problem],
-      ["BadFiles", disk?.trouble],
-      ["NotApplied", this.applying.problem],
-      ["ServerFailsToStart", this.#starts.trouble],
-      ["NoWriteLease", this.#leaseTrouble()],
-      ...this.#roomTroubles(),
-    ];
-    return found.flatMap(([reason, message]) => (message === undefined ? [] : [{ reason, message }]));
+    return nodeTroubles({
+      noConfiguration: store.problem,
+      badFiles: disk?.trouble,
+      notApplied: this.applying.problem,
+      failsToStart: this.#starts.trouble,
+      look: this.supervisor.look,
+      noLeaseMs,
+      leaseHold: holds[0]?.reason,
+      data: options.paths.data,
+    });
   }
 }
-
-/** Of a primary that may not write for longer than a failover takes. */
-const LEASE_TROUBLE_MS = 5000;
 
 function pushIdentity(identity: AgentIdentity, pushed: NonNullable<ConfigureRequest["identity"]>): void {
   try {

@@ -1,12 +1,10 @@
 /** Who a peer is, from the certificates that it showed. */
-import { parseDer } from "./pem.ts";
+import { viewOf } from "./certificate-view.ts";
 import { reasonOf } from "./pki-error.ts";
-import { alternativeNames } from "./san.ts";
 import { outOfScope } from "./scope.ts";
 import { parseSpiffeId, type SpiffeResult } from "./spiffe.ts";
-import { BasicConstraintsExtension, type X509Certificate } from "./x509.ts";
 
-type Der = Uint8Array<ArrayBuffer> | ArrayBuffer;
+type Der = Uint8Array | ArrayBuffer;
 
 /**
  * Who a peer says it is. The handshake has proven that an authority we trust signed it; here it must hold exactly one
@@ -15,21 +13,35 @@ type Der = Uint8Array<ArrayBuffer> | ArrayBuffer;
  */
 export function peerIdentity(der: Der, issuer?: Der): SpiffeResult {
   try {
-    const certificate = parseDer(der, "the peer's certificate");
-    if (certificate.getExtension(BasicConstraintsExtension)?.ca === true) {
-      return { ok: false, reason: "the peer's certificate is that of a certificate authority" };
-    }
-    const uri = issuer === undefined ? undefined : outOfScope(parseDer(issuer, "the peer's issuer"), certificate);
+    const leaf = viewOf(bytesOf(der));
+    if (leaf.isAuthority) return { ok: false, reason: "the peer's certificate is that of a certificate authority" };
+    const uri = issuer === undefined ? undefined : outOfScope(viewOf(bytesOf(issuer)), leaf);
     if (uri !== undefined) return { ok: false, reason: `the peer's issuer may not speak for ${JSON.stringify(uri)}` };
-    return identityIn(certificate);
+    return identityIn(leaf.names.uri);
   } catch (error) {
     return { ok: false, reason: reasonOf(error) };
   }
 }
 
-function identityIn(certificate: X509Certificate): SpiffeResult {
-  const { uri } = alternativeNames(certificate);
-  const [only, ...more] = uri;
+function bytesOf(der: Der): Uint8Array {
+  return der instanceof Uint8Array ? der : new Uint8Array(der);
+}
+
+function identityIn([only, ...more]: readonly string[]): SpiffeResult {
   if (only !== undefined && more.length === 0) return parseSpiffeId(only);
-  return { ok: false, reason: `the peer's certificate holds ${uri.length} URIs, it must hold exactly one` };
+  const count = only === undefined ? 0 : more.length + 1;
+  return { ok: false, reason: `the peer's certificate holds ${count} URIs, it must hold exactly one` };
+}
+
+/** Until when a chain is good: as long as all of it. What cannot be read limits nothing: the chain then verifies nowhere. */
+export function validUntil(ders: readonly Der[]): number {
+  return ders.reduce((until, der) => Math.min(until, notAfterOf(der)), Number.POSITIVE_INFINITY);
+}
+
+function notAfterOf(der: Der): number {
+  try {
+    return viewOf(bytesOf(der)).notAfter.getTime();
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }

@@ -20,7 +20,7 @@ export {
   type Lifetime,
   type Usage,
 } from "./issue.ts";
-export { peerIdentity } from "./peer.ts";
+export { peerIdentity, validUntil } from "./peer.ts";
 export {
   decodeCertificate,
   decodeCertificates,

@@ -3,6 +3,7 @@
  * before a new certificate is put to use. The handshakes themselves are verified by the TLS stack.
  */
 import { id_ce_nameConstraints } from "@peculiar/asn1-x509";
+import { viewOf } from "./certificate-view.ts";
 import { type Constraints, parseNameConstraints } from "./constraints.ts";
 import type { Usage } from "./issue.ts";
 import { nameViolation } from "./name-match.ts";
@@ -126,7 +127,8 @@ function constraintProblem(authority: X509Certificate, below: readonly X509Certi
 }
 
 function scopeProblem(authority: X509Certificate, leaf: X509Certificate | undefined): string | undefined {
-  const uri = leaf === undefined ? undefined : outOfScope(authority, leaf);
+  const [above, below] = [authority, leaf].map((one) => one && viewOf(new Uint8Array(one.rawData)));
+  const uri = above === undefined || below === undefined ? undefined : outOfScope(above, below);
   return uri === undefined ? undefined : `may not speak for ${JSON.stringify(uri)}`;
 }
 

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import type { Transport } from "@connectrpc/connect";
 import { type ConnectTransportOptions, createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { formatSpiffeId, peerIdentity, type SpiffeId, type SpiffeResult } from "../pki/pki.ts";
+import { formatSpiffeId, peerIdentity, type SpiffeId } from "../pki/pki.ts";
 import { EMPTY_FRAMES } from "./empty-frames.ts";
 import type { TlsIdentity } from "./identity.ts";
 
@@ -31,7 +31,6 @@ const SILENT_MS = 10_000;
 const SIGN_MS = 2000;
 /** More calls than this at once to one operator wait for each other. */
 const MOST_SOCKETS = 4;
-const NO_ISSUER = Buffer.alloc(0);
 
 export class Line {
   readonly transport: Transport;
@@ -45,7 +44,6 @@ export class Line {
   /** Who answered in place of whom we meant. */
   stranger: string | undefined;
   readonly #options: LineOptions;
-  #shown: { readonly of: readonly [Buffer, Buffer]; readonly peer: SpiffeResult } | undefined;
 
   constructor(options: LineOptions) {
     this.#options = options;
@@ -87,21 +85,12 @@ export class Line {
 
   /** The server is whom its certificate's URI names; host names and addresses say nothing about who is there. */
   #judge(raw: Buffer, issuer: Buffer | undefined): Error | undefined {
-    const peer = this.#read(raw, issuer);
+    const peer = peerIdentity(raw, issuer);
     const expected = formatSpiffeId(this.#options.expected);
     const seen = peer.ok ? formatSpiffeId(peer.id) : `a certificate without identity (${peer.reason})`;
     if (seen === expected) return undefined;
     this.stranger = seen;
     return new Error(`${seen} answers in place of ${expected}`);
-  }
-
-  /** What the same certificate says is read once: reading is what a handshake costs. */
-  #read(raw: Buffer, issuer: Buffer | undefined): SpiffeResult {
-    const shown = [raw, issuer ?? NO_ISSUER] as const;
-    if (this.#shown?.of.every((der, index) => der.equals(shown[index] ?? NO_ISSUER)) === true) return this.#shown.peer;
-    const peer = peerIdentity(new Uint8Array(raw), issuer === undefined ? undefined : new Uint8Array(issuer));
-    this.#shown = { of: shown, peer };
-    return peer;
   }
 }
 

@@ -3,11 +3,20 @@
  * is judged again when the trusted authorities change and when the certificate's time is over.
  */
 import { TLSSocket } from "node:tls";
-import { parseDer, peerIdentity, type SpiffeResult, verifyChain, type X509Certificate } from "../pki/pki.ts";
+import {
+  parseDer,
+  peerIdentity,
+  type SpiffeResult,
+  validUntil,
+  verifyChain,
+  type X509Certificate,
+} from "../pki/pki.ts";
 
 /** Whom a server trusts. A new object for every change. */
 export interface Trust {
   readonly authorities: readonly X509Certificate[];
+  /** From then on (on the clock that never goes back) every handshake that ends was judged by it. */
+  readonly since: number;
 }
 
 export type Standing =
@@ -28,52 +37,19 @@ export interface Ending {
 
 const LONGEST_CHAIN = 6;
 
-/** What a chain of certificates says, read once however often its owner comes back: reading is what a handshake costs. */
-interface Shown {
-  readonly peer: SpiffeResult;
-  readonly goodUntil: number;
-}
-
-const NOTHING_SHOWN: Shown = {
-  peer: { ok: false, reason: "the caller showed no certificate" },
-  goodUntil: Number.POSITIVE_INFINITY,
-};
-
-/** More than a deployment has members. An operator with more of them reads some of them again. */
-const MOST_SHOWN = 128;
-
-class ShownChains {
-  readonly #known = new Map<string, Shown>();
-
-  read(ders: readonly Uint8Array<ArrayBuffer>[], leaf: Uint8Array<ArrayBuffer>): Shown {
-    const hasher = new Bun.CryptoHasher("sha256");
-    for (const der of ders) hasher.update(der);
-    const name = hasher.digest("base64");
-    const known = this.#known.get(name) ?? {
-      peer: peerIdentity(leaf),
-      goodUntil: Math.min(...ders.flatMap(parsed).map(({ notAfter }) => notAfter.getTime())),
-    };
-    // The one that was seen last is forgotten last.
-    this.#known.delete(name);
-    this.#known.set(name, known);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MOST_SHOWN && oldest !== undefined) this.#known.delete(oldest);
-    return known;
-  }
-}
-
-const SHOWN = new ShownChains();
+type Der = Uint8Array<ArrayBuffer>;
 
 export class Connection {
   readonly peer: SpiffeResult;
   /** For the log: where the caller is. */
   readonly remote: string;
   readonly #ending: Ending;
+  readonly #openedAt: number;
   #lastUsed: number;
   #callsUnderWay = 0;
   #closing = false;
   /** As bytes: parsed, thousands of them would cost a hundred times as much memory. */
-  readonly #chain: readonly Uint8Array<ArrayBuffer>[];
+  readonly #chain: readonly Der[];
   readonly #goodUntil: number;
   #judged: { readonly trust: Trust; readonly verdict: Promise<Standing> } | undefined;
   /** Under which trust it was found good. */
@@ -83,14 +59,15 @@ export class Connection {
   constructor(socket: unknown, ending: Ending, now: number) {
     const tls = socket instanceof TLSSocket ? socket : undefined;
     const ders = tls === undefined ? [] : chainOf(tls);
-    const [leaf] = ders;
+    const [leaf, issuer] = ders;
     this.remote = `${tls?.remoteAddress ?? "?"}:${tls?.remotePort ?? "?"}`;
     this.#ending = ending;
+    this.#openedAt = now;
     this.#lastUsed = now;
-    const shown = leaf === undefined ? NOTHING_SHOWN : SHOWN.read(ders, leaf);
-    this.peer = shown.peer;
+    this.peer =
+      leaf === undefined ? { ok: false, reason: "the caller showed no certificate" } : peerIdentity(leaf, issuer);
     this.#chain = ders;
-    this.#goodUntil = shown.goodUntil;
+    this.#goodUntil = validUntil(ders);
   }
 
   get closing(): boolean {
@@ -131,6 +108,9 @@ export class Connection {
       const message = `the caller's certificate expired at ${when} and the connection outlived it: connect anew`;
       return { ok: false, reason: "expired-certificate", message };
     }
+    // What the handshake has judged by the same trust is not judged again.
+    if (this.#judged === undefined && this.#openedAt >= trust.since) this.#goodUnder = trust;
+    if (this.#goodUnder === trust) return { ok: true };
     if (this.#judged?.trust !== trust) this.#judged = { trust, verdict: this.#judge(trust, now) };
     return this.#judged.verdict;
   }
@@ -160,8 +140,8 @@ export class Connection {
 }
 
 /** What the caller showed, leaf first. */
-function chainOf(socket: TLSSocket): Uint8Array<ArrayBuffer>[] {
-  const ders: Uint8Array<ArrayBuffer>[] = [];
+function chainOf(socket: TLSSocket): Der[] {
+  const ders: Der[] = [];
   let certificate = socket.getPeerCertificate(true) ?? {};
   while (certificate.raw !== undefined && ders.length < LONGEST_CHAIN) {
     ders.push(new Uint8Array(certificate.raw));
@@ -172,7 +152,7 @@ function chainOf(socket: TLSSocket): Uint8Array<ArrayBuffer>[] {
   return ders;
 }
 
-function parsed(der: Uint8Array<ArrayBuffer>): X509Certificate[] {
+function parsed(der: Der): X509Certificate[] {
   try {
     return [parseDer(der, "the caller's certificate")];
   } catch {

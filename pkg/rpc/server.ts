@@ -109,7 +109,7 @@ export class RpcServer {
     this.#options = given;
     this.#clock = clock;
     this.#served = served;
-    this.#trust = trustOf(served);
+    this.#trust = trustOf(served, Number.NEGATIVE_INFINITY);
     const trust = () => this.#trust;
     const refusals = new Refusals({ server, metrics, log, clock });
     this.#handshakes = new Handshakes(options.handshakesLimit, refusals);
@@ -230,7 +230,7 @@ export class RpcServer {
     if (sameIdentity(identity, this.#served)) return;
     const { log, name: server } = this.#options;
     try {
-      const trust = identity.authorities === this.#served.authorities ? this.#trust : trustOf(identity);
+      const trust = identity.authorities === this.#served.authorities ? this.#trust : this.#trustFromNow(identity);
       this.#server.setSecureContext(tlsOf(identity));
       const changed = trust !== this.#trust;
       this.#trust = trust;
@@ -239,6 +239,12 @@ export class RpcServer {
     } catch (error) {
       log.error({ err: error, server }, "RPC server cannot use its new certificate and keeps the old one");
     }
+  }
+
+  /** A handshake that is under way has begun under the old one. */
+  #trustFromNow(identity: TlsIdentity): Trust {
+    const { handshakeMs = DEFAULTS.handshakeMs } = this.#options;
+    return trustOf(identity, this.#clock.monotonic() + handshakeMs);
   }
 }
 
@@ -253,6 +259,6 @@ function tlsOf({ certificate, key, authorities }: TlsIdentity) {
   return { cert: certificate, key, ca: authorities, ...TLS };
 }
 
-function trustOf({ authorities }: TlsIdentity): Trust {
-  return { authorities: decodeCertificates(authorities, "the trusted authorities") };
+function trustOf({ authorities }: TlsIdentity, since: number): Trust {
+  return { authorities: decodeCertificates(authorities, "the trusted authorities"), since };
 }

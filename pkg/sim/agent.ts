@@ -4,7 +4,7 @@ import type { Output, Persisted, ServerSight } from "../plan/lease/context.ts";
 import type { Message } from "../plan/lease/message.ts";
 import type { Node } from "./node.ts";
 import { sightOf } from "./sight.ts";
-import { beginEra, forceFailover, takeOver } from "./valkey-bus.ts";
+import { beginEra, forceFailover, raiseEpoch, takeOver } from "./valkey-bus.ts";
 import type { World } from "./world.ts";
 
 type Command = Output & { readonly do: "fence" | "unfence" | "promote" };
@@ -102,12 +102,12 @@ export class AgentProcess {
   }
 }
 
+const PROMOTIONS = { FORCE: forceFailover, TAKEOVER: takeOver, RAISE: raiseEpoch };
+
 function obey(world: World, node: Node, output: Command): void {
   if (output.do === "promote") {
     world.log(`agent ${node.name} promotes: ${output.how}`);
-    if (output.how === "FORCE") forceFailover(world, node);
-    else takeOver(world, node);
-    return;
+    return PROMOTIONS[output.how](world, node);
   }
   const fenced = output.do === "fence";
   if (node.server.fenced !== fenced) world.log(`${node.name} is ${fenced ? "fenced" : "open for writes"}`);

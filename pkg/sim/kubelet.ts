@@ -120,10 +120,11 @@ export function killAgent(world: World, node: Node, forMs: number): void {
   world.events.after(forMs, restart);
 }
 
+/** On either channel: who asks after a server without an agent does it where servers talk. */
 function isCutOff(world: World, node: Node): boolean {
-  const reached = world.nodes.filter(({ index, gone, frozen }) => {
-    return !gone && !frozen && world.network.connects("agents", node.index, index);
-  });
+  const connects = (index: number) =>
+    world.network.connects("agents", node.index, index) && world.network.connects("bus", node.index, index);
+  const reached = world.nodes.filter(({ index, gone, frozen }) => !gone && !frozen && connects(index));
   return reached.length < world.rules.majority(world.nodes.length) + 1;
 }
 

@@ -59,10 +59,10 @@ function table(world: World, { server, shard }: Node): Pick<ServerSight, "tableE
   return { tableEpoch: server.epochs[shard] ?? 0, owners: server.owners.map((owner) => world.nameOf(owner)) };
 }
 
-function replicasOf(world: World, { server }: Node): readonly ReplicaSight[] {
+function replicasOf(world: World, { server, agent }: Node): readonly ReplicaSight[] {
   const replicas: ReplicaSight[] = [];
   for (const [index, { at }] of server.acks) {
-    replicas.push({ node: world.nameOf(index), online: true, ackAgeMs: world.now - at });
+    replicas.push({ node: world.nameOf(index), online: true, ackAgeMs: world.now - at, ackedAfter: agent.clock(at) });
   }
   return replicas.toSorted((a, b) => (a.node < b.node ? -1 : 1));
 }

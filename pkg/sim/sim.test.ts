@@ -19,6 +19,18 @@ describe("the rules in the simulator", () => {
     expect(acknowledged).toBeGreaterThan(SEEDS * 500);
   }, 60_000);
 
+  test("hold in seeds that once broke them", () => {
+    for (const seed of [60_858, 63_406, 64_646, 67_474, 72_875, 74_187, 83_951]) {
+      expect({ seed, violations: play(scenarioOf(seed), RULES).violations }).toEqual({ seed, violations: [] });
+    }
+  });
+
+  test("a primary that was outranked by one that wrote nothing leads again", () => {
+    const outcome = play(scenarioOf(1087), RULES, true);
+    expect(outcome.trace.some((line) => line.includes("promotes: RAISE"))).toBe(true);
+    expect(outcome.violations).toEqual([]);
+  });
+
   test("a seed is played the same every time", () => {
     const first = play(scenarioOf(7), RULES, true);
     expect(first.trace.length).toBeGreaterThan(10);
@@ -86,7 +98,7 @@ const CAUGHT_BY: Readonly<Record<string, number>> = {
   "offset-alone": 12,
   "follows-anybody": 12,
   "handover-without-catching-up": 33,
-  "winner-without-lease": 1549,
+  "winner-without-lease": 315,
   "silence-is-proof": 1,
   "old-word": 188,
 };

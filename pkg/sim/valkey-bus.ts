@@ -100,6 +100,16 @@ export function takeOver(world: World, node: Node): void {
   becomePrimary(world, node, server.currentEpoch);
 }
 
+/** CLUSTER BUMPEPOCH of a primary: does nothing when its own epoch is the highest that it knows. */
+export function raiseEpoch(world: World, node: Node): void {
+  const { server, shard } = node;
+  if (server.role !== "primary" || server.epochs[shard] === server.currentEpoch) return;
+  world.watch.electing(node);
+  server.currentEpoch += 1;
+  server.epochs[shard] = server.currentEpoch;
+  world.log(`${node.name} raises its epoch to ${server.currentEpoch}`);
+}
+
 function sendOnBus(world: World, from: Node, to: Node, arrive: () => void): void {
   if (!world.network.connects("bus", from.index, to.index)) return;
   for (const delay of world.network.delays().slice(0, 1)) {

@@ -1,20 +1,19 @@
 /** Every write that was acknowledged to a client: by whom, when, and whether the client had waited for all replicas. */
-import { TIMING } from "../plan/lease/timing.ts";
 import type { Node } from "./node.ts";
 
-/** The grace of a restarted agent, by whatever clock it counts. */
-const GRACE_MS = TIMING.rebornMs * 1.1;
+/** In which an agent that is back sees its server and fences it. */
+const BACK_MS = 150;
 
 export class Writes {
   readonly node: number[] = [];
   readonly at: number[] = [];
   readonly waited: boolean[] = [];
-  /** Whether the server had an agent then that would have fenced it: a restarted one leaves it alone for a moment. */
+  /** Whether the server had an agent then that would have fenced it: one that is back needs a moment. */
   readonly guarded: boolean[] = [];
 
   acknowledge({ index, agent, agentBackAt }: Node, at: number): number {
     this.node.push(index);
-    this.guarded.push(agent.up && at - agentBackAt > GRACE_MS);
+    this.guarded.push(agent.up && at - agentBackAt > BACK_MS);
     this.at.push(at);
     this.waited.push(false);
     return this.node.length - 1;

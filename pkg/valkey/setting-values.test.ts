@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { VALKEY_VERSIONS } from "../../test/lab/valkey.ts";
-import { ValkeyServer } from "../../test/lib/valkey-server.ts";
+import { freePort, ValkeyServer } from "../../test/lib/valkey-server.ts";
 import { ValkeyConnection } from "./connection.ts";
 import { pairsOf } from "./replies.ts";
 import { SERVER_DEFAULTS, serverDefault } from "./server-defaults.ts";
@@ -64,7 +64,7 @@ describe.each([...VALKEY_VERSIONS])("Valkey %s", (version) => {
       `port ${port}`,
       "bind 127.0.0.1",
       "cluster-enabled yes",
-      `cluster-port ${port + 9000}`,
+      `cluster-port ${await freePort()}`,
       `dir ${server.dir}`,
     ];
     await Bun.write(`${server.dir}/valkey.conf`, conf.join("\n"));

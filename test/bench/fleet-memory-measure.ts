@@ -20,7 +20,7 @@ import { PlayedShares } from "./fleet-memory-shares.ts";
 import { millicores, type Usage, usageOf } from "./process-usage.ts";
 
 /** Well below half of the limit of the operator's container: there must be room for a rotation of all certificates. */
-const AIM_MB = 200;
+const AIM_MB = 400;
 const REAL = Number(process.env["BENCH_REAL"] ?? 10);
 const PLAYED = Number(process.env["BENCH_FLEET"] ?? 200);
 /** Made at once; the next ones when these are Ready. */

@@ -98,6 +98,16 @@ export class HealCluster {
     return [service, ...pods].map((host) => ({ host, port: PORTS.client }));
   }
 
+  /** What the agents said last, for whoever has to find out why something did not happen. */
+  async agentLogs(): Promise<string> {
+    const { namespace } = this.ref;
+    const logs = (await this.members()).map(async ({ pod }) => {
+      const said = kubectl(["logs", "-n", namespace, pod, "-c", "agent", "--tail=40"]);
+      return `== agent of ${pod}\n${await said.catch((error: unknown) => String(error))}`;
+    });
+    return (await Promise.all(logs)).join("\n");
+  }
+
   container(pod: string, container: "valkey" | "agent"): ContainerRef {
     return { namespace: this.ref.namespace, pod, container };
   }

@@ -84,8 +84,10 @@ function suite(shape: Shape): void {
           mend = await faults.cutNode(lab, node);
         });
         try {
-          await until("another takes writes", () => outside.acknowledged.length > 10, { timeoutMs: 60_000 });
+          await until("another takes writes", () => outside.acknowledged.length > 10);
           await moreWrites(client);
+        } catch (error) {
+          throw await withLogs(error);
         } finally {
           await mend();
         }
@@ -112,6 +114,11 @@ function suite(shape: Shape): void {
     },
     CASE_MS,
   );
+
+  async function withLogs(error: unknown): Promise<Error> {
+    const logs = await cluster.agentLogs();
+    return new Error(`${error instanceof Error ? error.message : String(error)}\n${logs}`, { cause: error });
+  }
 
   function tell(seen: {
     readonly fencedAt: number;
@@ -143,6 +150,8 @@ function suite(shape: Shape): void {
             return siblings.some(({ role }) => role === "primary");
           });
           await moreWrites(client);
+        } catch (error) {
+          throw await withLogs(error);
         } finally {
           await powerOn();
         }

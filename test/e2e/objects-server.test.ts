@@ -148,7 +148,7 @@ function nodeObjects(desired: Desired): { readonly objects: DesiredObject[]; rea
   const nodes = desired.objects
     .filter(({ kind }) => kind === "ValkeyNode")
     .map((node) => VALKEY_NODES.parse({ ...node, metadata: { ...node.metadata, uid: crypto.randomUUID() } }));
-  const view: NodeView = { missing: [], pods: [] };
+  const view: NodeView = { missing: [], pods: [], roleForMs: 0 };
   const objects = nodes.flatMap((node) => [claimOf(node, view), serviceOf(node), workloadOf(node, view)]);
   return { objects: objects.filter((object) => object !== undefined), nodes };
 }

@@ -4,6 +4,7 @@
  * A local three-node Kubernetes for development, demo and tests.
  */
 import { Command } from "commander";
+import { build } from "../../scripts/build.ts";
 import { main, Trouble } from "../../scripts/lib.ts";
 import { down, existingLabs, insideLab, type Lab, labEnv, load, openLab, up } from "./lab.ts";
 import { DEFAULT_LAB } from "./names.ts";
@@ -34,6 +35,7 @@ program
   .option("--fresh", "take a running one down first")
   .action(async (options: { fresh?: boolean }) => {
     await up(name(), { fresh: options.fresh ?? false });
+    await build("kubectl-valkey");
     await printStatus(await lab());
   });
 program

@@ -2,6 +2,7 @@
  * What the lease has done to its server, over a connection of its own: nothing that takes long stands in its way. A
  * command is confirmed by its answer; what is not confirmed is decided upon again, from what the next look shows.
  */
+import type { Promotion } from "../../plan/lease/context.ts";
 import type { ValkeyClient } from "../../valkey/client.ts";
 import { refusal } from "../../valkey/connection.ts";
 import { ReplyError } from "../../valkey/resp.ts";
@@ -39,8 +40,9 @@ export class LeaseCommands {
   }
 
   /** Who comes to write to the new primary before its lease does waits for it, instead of being refused. */
-  async promote(how: "FORCE" | "TAKEOVER", rule: WriteRule, holdMs: number): Promise<void> {
-    await this.#all([["CLIENT", "PAUSE", String(holdMs), "WRITE"], setRule(rule), ["CLUSTER", "FAILOVER", how]]);
+  async promote(how: Promotion, rule: WriteRule, holdMs: number): Promise<void> {
+    const command = how === "RAISE" ? ["CLUSTER", "BUMPEPOCH"] : ["CLUSTER", "FAILOVER", how];
+    await this.#all([["CLIENT", "PAUSE", String(holdMs), "WRITE"], setRule(rule), command]);
   }
 
   close(): void {

@@ -18,7 +18,9 @@ import type { Addresses } from "./addresses.ts";
 import { type Place, placeOf } from "./deployment.ts";
 import type { Eras } from "./eras.ts";
 import { type Handover, Handovers } from "./handovers.ts";
+import { HoldLog } from "./hold-log.ts";
 import type { Kept, KeptFile } from "./kept.ts";
+import { type Control, isAtRest, isControl, isIdleReplica, isNew, isQuestion, moved } from "./lease-state.ts";
 import type { OwnServer } from "./own-server.ts";
 import type { Post } from "./post.ts";
 import { type Sender, sameSender } from "./wire.ts";
@@ -53,10 +55,6 @@ export interface LeaseDriverOptions {
   readonly tell: (reason: "Promoting" | "WritesStopped" | "ServerKilled" | "HandoverEnded", message: string) => void;
 }
 
-/** What is done to the own server. */
-type Control = Output & { readonly do: "fence" | "unfence" | "promote" | "kill" | "stop" };
-const CONTROLS: ReadonlySet<Output["do"]> = new Set<Control["do"]>(["fence", "unfence", "promote", "kill", "stop"]);
-
 /** While all is well: as often as a lease is renewed. What is new of the server or from others is decided on at once. */
 const TICK_MS = 500;
 const SOON_MS = 100;
@@ -78,6 +76,7 @@ export class LeaseDriver {
   readonly #options: LeaseDriverOptions;
   readonly #wake = new Wakeup();
   readonly #handovers = new Handovers();
+  readonly #holdLog: HoldLog;
   #place: { readonly of: Configuration; readonly place: Place | undefined } | undefined;
   #state: AgentState | undefined;
   #said: Pick<Input & { readonly kind: "sightings" }, "lost" | "stopped"> = { lost: [], stopped: [] };
@@ -97,6 +96,7 @@ export class LeaseDriver {
     this.#options = options;
     this.#persisted = options.kept.lease;
     this.#madeAt = options.clock.monotonic();
+    this.#holdLog = new HoldLog(options.log);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -336,6 +336,8 @@ export class LeaseDriver {
     if (state === undefined) return;
     const leased = this.#leased(state);
     const writable = leased && !state.server.fenced;
+    this.#holdLog.note(state.candidate);
+    this.#holdLog.noteInSync(state.holder);
     this.#noteLapse(state, writable);
     this.#noteEra(state, leased);
     if (server.holds && (isIdleReplica(state) || this.#hasLapsed(state, leased))) server.carryOut({ do: "settle" });
@@ -428,16 +430,17 @@ export class LeaseDriver {
   }
 
   /** For a handover writes wait, and for a lease that has just been lost; if that takes too long, they are refused. */
-  #fence({ handover, server: { role } }: AgentState): void {
+  #fence({ handover, holder, server: { role } }: AgentState): void {
     const { server, clock, tell, bootTime } = this.#options;
     const late = handover.stage === "given-away" && bootTime() - handover.since > LATE_MS;
     if (writesWait(handover) && !late) {
       this.#handovers.writesWait(clock.monotonic());
-      return server.carryOut({ do: "hold" });
+      return server.carryOut({ do: "hold", briefly: false });
     }
     if (role !== "primary") return server.carryOut({ do: "fence" });
     tell("WritesStopped", "the primary has no write lease and takes no writes");
-    return server.carryOut({ do: late || this.noLeaseMs >= LAPSE_MS ? "fence" : "hold" });
+    if (late || this.noLeaseMs >= LAPSE_MS) return server.carryOut({ do: "fence" });
+    return server.carryOut({ do: "hold", briefly: isNew(holder) });
   }
 
   #openGate({ as, of, led }: Output & { readonly do: "open-gate" }): void {
@@ -475,25 +478,4 @@ export class LeaseDriver {
     const { keptFile, addresses } = this.#options;
     keptFile.write({ lease: this.#persisted, addresses: addresses.known });
   }
-}
-
-function isControl(output: Output): output is Control {
-  return CONTROLS.has(output.do);
-}
-
-function isAtRest({ handover }: AgentState): boolean {
-  return handover.stage === "none";
-}
-
-function isIdleReplica({ server, candidate }: AgentState): boolean {
-  return server.role === "replica" && candidate.begunAt === undefined;
-}
-
-function isQuestion(message: Message): message is Question {
-  return !("askedBy" in message);
-}
-
-/** Members change; what was granted does not. */
-function moved(state: AgentState, { self, deployment }: Place): AgentState {
-  return { ...state, self: { ...self, boot: state.self.boot }, deployment };
 }

@@ -37,7 +37,7 @@ export interface OwnServerOptions {
 /** `hold` keeps writes waiting for a while; `settle` is for a server that does not lead any more. */
 export type Command =
   | (Output & { readonly do: "fence" | "unfence" | "promote" })
-  | { readonly do: "hold" }
+  | { readonly do: "hold"; readonly briefly: boolean }
   | { readonly do: "settle" };
 
 /** Longer than any handover or election takes: what comes after it is decided before it is over. */
@@ -46,6 +46,7 @@ const HOLD_MS = 10_000;
 const SUSPENDED_MS = 150;
 /** A hold that ends soon is none. */
 const HOLD_MARGIN_MS = 2000;
+const BRIEF_HOLD_MS = 2500;
 
 export class OwnServer {
   readonly #options: OwnServerOptions;
@@ -100,7 +101,7 @@ export class OwnServer {
 
   /** Undefined while it is not known what a stopped server has left behind. */
   sight(shards: number): ServerSight | undefined {
-    const { supervisor, addresses, node } = this.#options;
+    const { supervisor, addresses, node, bootTime, clock } = this.#options;
     const { look, run } = this;
     const disk = look === undefined && supervisor.admitted === undefined ? this.#diskOf(run) : undefined;
     const { epoch: dataEpoch, base: streamBase } = this.claim;
@@ -110,6 +111,7 @@ export class OwnServer {
       suspended: this.#isSuspended(),
       fenced: this.#fenced(),
       look,
+      lookedAt: bootTime() - (clock.monotonic() - supervisor.lookedAt),
       disk,
       dataEpoch,
       streamBase,
@@ -193,10 +195,12 @@ export class OwnServer {
       case "fence":
         await commands.fence();
         break;
-      case "hold":
-        await commands.hold(HOLD_MS);
-        this.#heldUntil = clock.monotonic() + HOLD_MS;
+      case "hold": {
+        const ms = command.briefly ? BRIEF_HOLD_MS : HOLD_MS;
+        await commands.hold(ms);
+        this.#heldUntil = clock.monotonic() + ms;
         return;
+      }
       case "settle":
         await commands.settle();
         this.#heldUntil = Number.NEGATIVE_INFINITY;

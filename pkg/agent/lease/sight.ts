@@ -15,6 +15,8 @@ export interface SightFacts {
   readonly fenced: boolean;
   /** As it last answered; undefined unless it was let in and has answered. */
   readonly look: ServerLook | undefined;
+  /** When that look began, on the boot-time clock. */
+  readonly lookedAt: number;
   /** Of a server that does not run. */
   readonly disk: DiskStanding | undefined;
   readonly dataEpoch: number;
@@ -134,7 +136,10 @@ function replicasOf(facts: SightFacts, { replication, lags }: ServerLook, { node
   for (const { ip, port, online } of replication?.replicas ?? []) {
     const known = nodes.find((node) => node.ip === ip && node.port === port) ?? nodes.find((node) => node.ip === ip);
     const lag = lags.find((each) => each.ip === ip && each.port === port)?.lagSeconds ?? Number.POSITIVE_INFINITY;
-    if (known !== undefined) replicas.push({ node: nameOf(facts, known.id), online, ackAgeMs: lag * MS });
+    if (known === undefined) continue;
+    // Told in whole seconds, the rest cut off.
+    const ackedAfter = facts.lookedAt - (lag + 1) * MS;
+    replicas.push({ node: nameOf(facts, known.id), online, ackAgeMs: lag * MS, ackedAfter });
   }
   return replicas.toSorted((a, b) => (a.node < b.node ? -1 : 1));
 }

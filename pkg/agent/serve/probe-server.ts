@@ -1,13 +1,13 @@
-/** What kubelet asks, in plain HTTP: has the agent started, does it live, is the node ready for clients. */
+/** What kubelet asks, in plain HTTP: does the agent live, is the node ready for clients. */
 import type { Server } from "bun";
 
 /** The reason when it does not hold; undefined when it does. */
-export type Probe = () => string | undefined;
+export type Probe = (signal: AbortSignal) => string | undefined | Promise<string | undefined>;
 
 export interface ProbeServerOptions {
   readonly host?: string | undefined;
   readonly port: number;
-  readonly probes: Readonly<Record<"/startupz" | "/livez" | "/readyz", Probe>>;
+  readonly probes: Readonly<Record<"/livez" | "/readyz", Probe>>;
   /** Prometheus text. */
   readonly metrics: () => string;
 }
@@ -21,12 +21,12 @@ export class ProbeServer {
       ...(host === undefined ? {} : { hostname: host }),
       port,
       maxRequestBodySize: 0,
-      fetch: (request) => {
+      fetch: async (request) => {
         const { pathname } = new URL(request.url);
         if (pathname === "/metrics") return new Response(metrics());
         const probe = checks.get(pathname);
         if (probe === undefined) return text(404, `there are ${[...checks.keys()].join(", ")} and /metrics`);
-        const problem = probe();
+        const problem = await probe(request.signal);
         return problem === undefined ? text(200, "ok") : text(503, problem);
       },
     });

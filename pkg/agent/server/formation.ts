@@ -32,13 +32,15 @@ export async function meetPeers({ peers }: MeetRequest, { client, signal }: Step
 }
 
 const FOLLOW = "follow a primary";
+/** An introduction that takes longer has failed, and whoever asked has to begin another one. */
+const INTRODUCED_MS = 3000;
 
 /** Waits until the primary is known by its id, follows it, and waits until ROLE says so. */
 export async function followPrimary(request: FollowRequest, options: StepOptions): Promise<void> {
   const { client, signal } = options;
   let why = "nothing was seen";
-  const waiting = { action: FOLLOW, what: () => why, deadlineMs: options.waitMs, clock: options.clock, signal };
-  await waitUntil(waiting, async () => {
+  const deadlineMs = Math.min(options.waitMs, INTRODUCED_MS);
+  await waitUntil({ action: FOLLOW, what: () => why, deadlineMs, clock: options.clock, signal }, async () => {
     const table = await readTable(client, signal);
     if (isFollowing(request, table)) return true;
     why = whyNotYet(request, table) ?? "the node has not become a replica";
@@ -62,6 +64,8 @@ function whyNotYet(request: FollowRequest, table: ClusterTable): string | undefi
   if (primary === undefined) return `${primaryId} is not known yet`;
   if (primary.handshake || primary.noAddress) return `the handshake with ${primaryId} is not done`;
   if (primary.failed) return `${primaryId} is held for failed`;
+  // Who follows one whose slots it has not heard of could never take them over.
+  if (primary.slots.length === 0) return `the slots of ${primaryId} are not known yet`;
   return primary.role === "primary" ? undefined : `${primaryId} is not a primary`;
 }
 

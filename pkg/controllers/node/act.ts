@@ -58,6 +58,8 @@ export class NodeActor {
         return this.#removeWorkload(node, step.field, context);
       case "replace-pod":
         return this.#deletePod(step.uid, context);
+      case "drop-pod":
+        return this.#dropPod(step.uid, context);
       case "label-role":
         return this.#label(step, context);
     }
@@ -151,8 +153,23 @@ export class NodeActor {
     await applier.remove(resource, { live, owner, signal, guard, propagationPolicy: "Orphan" });
   }
 
+  async #dropPod(uid: string, { owner, signal, guard, key }: ActContext): Promise<void> {
+    const live = this.#podOf(key, uid);
+    if (live === undefined) return;
+    try {
+      await this.#deps.applier.remove(PODS, { live, owner, signal, guard, gracePeriodSeconds: 0 });
+    } catch (error) {
+      // Some clusters forbid it for every pod. Then kubelet does it, when it has cleaned up.
+      if (!isKubeError(error, "forbidden")) throw error;
+    }
+  }
+
+  #podOf(key: string, uid: string): KubeObject | undefined {
+    return this.#deps.caches.pods.byIndex("node", key).find(({ metadata }) => metadata.uid === uid);
+  }
+
   async #deletePod(uid: string, { owner, signal, guard, key, log }: ActContext): Promise<void> {
-    const live = this.#deps.caches.pods.byIndex("node", key).find(({ metadata }) => metadata.uid === uid);
+    const live = this.#podOf(key, uid);
     if (live === undefined) return;
     log.info({ pod: live.metadata.name }, "replacing a pod, as its parent allows");
     await this.#deps.applier.remove(PODS, { live, owner, signal, guard });

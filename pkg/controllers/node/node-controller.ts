@@ -13,6 +13,7 @@ import { VALKEY_NODES } from "../resources.ts";
 import { type ActDeps, NodeActor } from "./act.ts";
 import type { AgentReports } from "./agent-reports.ts";
 import { viewNode } from "./observe.ts";
+import { RoleTimes } from "./role-times.ts";
 import { nodeSources } from "./sources.ts";
 
 export interface NodeDeps extends Omit<ActDeps, "wall"> {
@@ -23,6 +24,7 @@ export interface NodeDeps extends Omit<ActDeps, "wall"> {
 export function nodeController(deps: NodeDeps): Controller<ValkeyNode, NodeView, NodeStep> {
   const { caches, reports, clock = systemClock } = deps;
   const actor = new NodeActor({ ...deps, wall: () => clock.wall() });
+  const roles = new RoleTimes(clock);
   return {
     name: "node",
     sources: nodeSources(caches, reports),
@@ -32,9 +34,10 @@ export function nodeController(deps: NodeDeps): Controller<ValkeyNode, NodeView,
       // What it owns goes with it.
       if (node === undefined || node.metadata.deletionTimestamp !== undefined) {
         actor.forget(key);
+        roles.forget(key);
         return undefined;
       }
-      return { wanted: node, view: viewNode(caches, reports, node, actor.driftOf(key)) };
+      return { wanted: node, view: viewNode(caches, reports, node, { drift: actor.driftOf(key), roles }) };
     },
     plan: planNode,
     act: async (step, context) => {

@@ -8,6 +8,7 @@ import { type ClaimView, type Drift, type NodeView, podOf, type WorkloadView } f
 import { claimName } from "../../plan/objects/names.ts";
 import { type AgentReports, reportView } from "./agent-reports.ts";
 import type { Machine, NodeClaim, NodeDeployment, NodePodObject, NodeStatefulSet, OwnService } from "./resources.ts";
+import type { RoleTimes } from "./role-times.ts";
 
 /** All of them hold what the operator has made and no more; ConfigMaps and Secrets are only looked for. */
 export interface NodeCaches {
@@ -24,18 +25,27 @@ export interface NodeCaches {
   readonly machines?: Cache<Machine> | undefined;
 }
 
-export function viewNode(caches: NodeCaches, reports: AgentReports, node: ValkeyNode, drift?: Drift): NodeView {
+/** What is remembered of a node from one look to the next. */
+export interface Remembered {
+  readonly drift: Drift | undefined;
+  readonly roles: RoleTimes;
+}
+
+export function viewNode(caches: NodeCaches, reports: AgentReports, node: ValkeyNode, before: Remembered): NodeView {
   const { namespace = "", name } = node.metadata;
-  const pods = caches.pods.byIndex("node", keyOf(node));
+  const key = keyOf(node);
+  const pods = caches.pods.byIndex("node", key);
   const state = reports.stateOf(namespace, name);
+  const report = state === undefined ? undefined : reportView(state);
   return {
     claim: viewClaim(caches.claims.get({ namespace, name: claimName(name) })),
     workload: viewWorkload(liveWorkload(caches, node)),
     missing: missingMounts(caches, node),
     pods,
     zone: zoneOf(caches, podOf({ pods })?.spec.nodeName),
-    report: state === undefined ? undefined : reportView(state),
-    drift,
+    report,
+    roleForMs: before.roles.note(key, report?.role ?? "none"),
+    drift: before.drift,
   };
 }
 

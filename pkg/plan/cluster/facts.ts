@@ -1,5 +1,6 @@
 /** What the status and its conditions are made of: the cluster in numbers and in words. */
 import type { ValkeyClusterStatus } from "../../api/cluster-status.ts";
+import { allAcquainted } from "../formation/acquainted.ts";
 import { stateOf, tableOf } from "../formation/member.ts";
 import { SLOTS } from "../formation/slots.ts";
 import type { MemberView } from "../formation/view.ts";
@@ -66,25 +67,10 @@ export function clusterNow({ view, plan, failures, now }: StatusInput): ClusterN
   };
 }
 
-/**
- * Whether every server is connected to every other and knows what it is. One that was started again takes its cluster for
- * well at first, and refuses all requests some seconds later, when those whose new addresses it does not know have not been
- * heard of; and who has not heard yet that another is a replica, or of the newest epoch, would not elect it. What is Ready
- * already does not cease to be for a link that is lost: that others notice, if it is a loss.
- */
+/** What is Ready already does not cease to be for a link that is lost: that others notice, if it is a loss. */
 function haveMet(members: readonly MemberView[]): boolean {
   const tables = members.map(tableOf).filter((table) => table !== undefined);
-  const roles = new Map(tables.map(({ id, role }) => [id, role]));
-  const newest = Math.max(...tables.map(({ currentEpoch }) => currentEpoch));
-  return (
-    tables.length === members.length &&
-    tables.every(({ nodes, currentEpoch }) => {
-      const known = nodes.filter(({ id, role, connected, failed, handshake }) => {
-        return roles.get(id) === role && connected && !failed && !handshake;
-      });
-      return currentEpoch === newest && known.length >= roles.size - 1;
-    })
-  );
+  return tables.length === members.length && allAcquainted(tables);
 }
 
 /** The last pod is still on its way when none is outdated any more. */

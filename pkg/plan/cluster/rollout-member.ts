@@ -12,6 +12,8 @@ import type { NodeNow, PodNow } from "./view.ts";
 export interface Wish {
   readonly wanted: DesiredNode;
   readonly configuration: Desired["configuration"];
+  /** Ids of the servers that could win an election. */
+  readonly electable: ReadonlySet<string>;
   readonly now: Date;
 }
 
@@ -26,7 +28,7 @@ export function rolloutMember(place: NodeNow, wish: Wish): RolloutMember {
     ...podView(pod, wish),
     outdated: isOutdated(place, wish.wanted) || restart || needsMount(place, wish.now),
     letGo: isLetGo(place),
-    answer: answerOf(memberOf(place, wish.now)),
+    answer: answerOf(memberOf(place, wish.now), wish.electable),
     silence: agent.contact.known === "unreachable" ? agent.contact.why : "",
     refused: refusals.filter((what) => what !== "acl" && what !== "tls"),
     troubles: [...(agent.facts?.troubles ?? []).map(({ message }) => message), ...leftOut(place, restart)],
@@ -89,7 +91,7 @@ function leftOut({ agent }: NodeNow, restart: boolean): readonly string[] {
   return [`its server was started and is still without ${settings.join(", ")}`];
 }
 
-function answerOf(member: MemberView): MemberAnswer | undefined {
+function answerOf(member: MemberView, electable: Wish["electable"]): MemberAnswer | undefined {
   const state = stateOf(member);
   if (member.contact.known !== "answer" || state === undefined) return undefined;
   const { version, replication } = state;
@@ -103,6 +105,7 @@ function answerOf(member: MemberView): MemberAnswer | undefined {
     inSync: table.role === "replica" && replication?.inSync === true,
     clusterOk: table.ok,
     slotsAssigned: table.slotsAssigned,
+    electable: electable.has(table.id),
     version,
   };
 }

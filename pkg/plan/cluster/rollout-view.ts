@@ -1,8 +1,11 @@
 /** The cluster as a rolling change sees it. */
+import { electable } from "../formation/acquainted.ts";
+import { tableOf } from "../formation/member.ts";
 import { templateChanges } from "../lifecycle/template-changes.ts";
 import type { DesiredNode } from "../objects/types.ts";
 import { versionOfTag } from "../rollout/version.ts";
 import type { RolloutView } from "../rollout/view.ts";
+import { memberOf } from "./members.ts";
 import { needsMount, needsRestart, rolloutMember } from "./rollout-member.ts";
 import type { ClusterView, NodeNow } from "./view.ts";
 
@@ -10,8 +13,10 @@ import type { ClusterView, NodeNow } from "./view.ts";
 export function rolloutView(view: ClusterView, failover: string | undefined, now: Date): RolloutView {
   const { update, valkeyImage, pvc, backup } = view.effective.spec;
   const { configuration } = view.desired;
+  const tables = view.nodes.map((node) => tableOf(memberOf(node, now)));
+  const wish = { configuration, now, electable: electable(tables.filter((table) => table !== undefined)) };
   return {
-    members: pairs(view).map(([place, wanted]) => rolloutMember(place, { wanted, configuration, now })),
+    members: pairs(view).map(([place, wanted]) => rolloutMember(place, { ...wish, wanted })),
     strategy: update.strategy,
     maxUnavailable: update.maxUnavailable,
     canarySeconds: update.canarySeconds,

@@ -1,8 +1,8 @@
-/** What is demanded before a failover that somebody asked for is begun. What is not met is said at once, not waited for. */
+/** What is demanded before a failover that somebody asked for is begun. What is not met is said at once. */
 import type { FailoverRequest } from "../../api/failover-request.ts";
 import type { Demand } from "../lease/demand.ts";
 import { isPrimary, type RolloutMember } from "../rollout/view.ts";
-import { unwell } from "../rollout/wellness.ts";
+import { notElectable, unwell } from "../rollout/wellness.ts";
 
 export interface FailoverFacts {
   readonly request: FailoverRequest;
@@ -33,13 +33,28 @@ const SUCCESSOR_IS_REPLICA: Demand<FailoverFacts> = {
   },
 };
 
+function successorsOf({ request, shard }: Pick<FailoverFacts, "request" | "shard">): readonly RolloutMember[] {
+  return shard.filter((member) => !isPrimary(member) && (request.to ?? member.name) === member.name);
+}
+
 const SUCCESSOR_IN_SYNC: Demand<FailoverFacts> = {
   name: "successor-in-sync",
   unmet: ({ request, shard }) => {
-    const replicas = shard.filter((member) => !isPrimary(member) && (request.to ?? member.name) === member.name);
-    const reasons = replicas.map(unwell);
+    const reasons = successorsOf({ request, shard }).map(unwell);
     if (reasons.includes(undefined)) return undefined;
     return `shard ${request.shard} has no replica that could lead${reasons.length === 0 ? "" : `: ${reasons.join(", ")}`}`;
+  },
+};
+
+/** What a moment brings is waited for, so long; then it is said like the rest. */
+export const PATIENCE_MS: Readonly<Record<string, number>> = { "successor-electable": 10_000 };
+
+/** An election that is lost is held again after a second, in which writes wait. */
+const SUCCESSOR_ELECTABLE: Demand<FailoverFacts> = {
+  name: "successor-electable",
+  unmet: (facts) => {
+    const stranger = successorsOf(facts).find((each) => unwell(each) === undefined && each.answer?.electable !== true);
+    return stranger === undefined ? undefined : notElectable(stranger);
   },
 };
 
@@ -48,4 +63,5 @@ export const FAILOVER_DEMANDS: readonly Demand<FailoverFacts>[] = [
   SHARD_LED,
   SUCCESSOR_IS_REPLICA,
   SUCCESSOR_IN_SYNC,
+  SUCCESSOR_ELECTABLE,
 ];

@@ -94,3 +94,14 @@ test("agents that were not asked yet are waited for; what waited too long is not
   const late = new Date(NOW.getTime() + 6 * 60_000);
   expect(planFailover(view({ now: late })).status).toMatchObject({ phase: "Failed" });
 });
+
+test("a replica that is not known to all primaries yet is waited for, and then it is said", () => {
+  const heir = rolloutOf().members.find(({ name }) => name === "shop-1-1")?.answer;
+  if (heir === undefined) throw new Error("the test's cluster has no such replica");
+  const change = { "shop-1-1": { answer: { ...heir, electable: false } } };
+  expect(planFailover(view({}, { change }))).toMatchObject({ steps: [], status: { phase: "Pending" } });
+  const late = new Date(NOW.getTime() + 11_000);
+  const { phase, message } = planFailover(view({ now: late }, { change })).status ?? {};
+  expect(phase).toBe("Failed");
+  expect(message).toContain("shop-1-1 and the primaries are not all connected yet");
+});

@@ -6,7 +6,7 @@ import { firstUnmet } from "../lease/demand.ts";
 import type { HandoverStep } from "../rollout/step.ts";
 import { isPrimary, type RolloutMember } from "../rollout/view.ts";
 import { FRESH_MS } from "../rollout/wellness.ts";
-import { FAILOVER_DEMANDS } from "./demands.ts";
+import { FAILOVER_DEMANDS, PATIENCE_MS } from "./demands.ts";
 import { type FailoverOutcome, type FailoverStatus, type FailoverView, isOver } from "./view.ts";
 
 export interface FailoverPlan {
@@ -50,7 +50,10 @@ function begin({ request, members, now }: FailoverView): Next {
   if (shard.some(isNotKnownYet)) return next("Pending", "the agents of the shard are being asked");
   const shards = new Set(members.map((member) => member.shard)).size;
   const hold = firstUnmet(FAILOVER_DEMANDS, { request, shard, shards });
-  if (hold !== undefined) return next("Failed", `nothing was done: ${hold.reason}`);
+  if (hold !== undefined) {
+    const passes = now.getTime() - Date.parse(at) < (PATIENCE_MS[hold.name] ?? 0);
+    return passes ? next("Pending", hold.reason) : next("Failed", `nothing was done: ${hold.reason}`);
+  }
   const from = shard.find(isPrimary)?.name ?? "";
   return next("Running", `${from} hands over to ${request.to ?? "the replica with the newest copy"}`, from);
 }

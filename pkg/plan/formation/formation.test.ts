@@ -52,6 +52,12 @@ describe("a shard begins", () => {
     expect(kinds(outcome(inputOf(running(0, {}), missing)).steps)).toEqual(["own c-0-0"]);
     expect(outcome(inputOf(running(0, {}), { ...missing, wantedForMs: 1000 })).holds).toEqual(["member-unreachable"]);
     expect(outcome(inputOf(running(0, {}), { ...missing, oldVolume: true })).holds).toEqual(["member-unreachable"]);
+    const words = (change: object) =>
+      planFormation(inputOf(running(0, {}), { ...missing, wantedForMs: 1000, ...change })).holds.map(
+        ({ reason }) => reason,
+      );
+    expect(words({}).join()).toContain("the pod of c-0-1 does not run yet");
+    expect(words({ oldVolume: true }).join()).toContain("its copy of the data may be the newest");
   });
 
   test("not with an owner whose id is not on record: a crash could forget that it ever owned", () => {
@@ -82,13 +88,23 @@ test("a new leader plans nothing before every agent was asked", () => {
 describe("a shard that is led", () => {
   const owner = running(0, { slots: ALL_SLOTS, configEpoch: 1, nodes: [knownNode(1)] });
 
-  test("gets its other members as followers when they have heard of its slots", () => {
-    const strange = running(1, { nodes: [knownNode(0)] });
+  test("gets its other members as followers when they are being introduced, and tells them its slots", () => {
     const tell = { do: "meet", node: "c-0-0", lane: "c-0-0", peers: ["c-0-1"] } as const;
-    expect(outcome(inputOf(owner, strange))).toEqual({ steps: [tell], holds: [] });
-    const aware = running(1, { nodes: [knownNode(0, { slots: ALL_SLOTS })] });
+    const stranger = inputOf(running(0, { slots: ALL_SLOTS, configEpoch: 1 }), running(1, {}));
+    expect(outcome(stranger)).toEqual({ steps: [tell], holds: [] });
     const follow = { do: "follow", node: "c-0-1", lane: "c-0-1", nodeId: "id1", primaryId: "id0" } as const;
+    const deaf = running(1, { nodes: [knownNode(0)] });
+    expect(outcome(inputOf(owner, deaf)).steps).toEqual([follow, tell]);
+    const aware = running(1, { nodes: [knownNode(0, { slots: ALL_SLOTS })] });
     expect(outcome(inputOf(owner, aware)).steps).toEqual([follow]);
+  });
+
+  test("has its replicas known as such by everybody: who takes one for a primary does not vote for it", () => {
+    const replica = running(1, { role: "replica", primaryId: "id0", nodes: [knownNode(0, { slots: ALL_SLOTS })] });
+    const tell = { do: "meet", node: "c-0-1", lane: "c-0-1", peers: ["c-0-0"] } as const;
+    expect(outcome(inputOf(owner, replica)).steps).toEqual([tell]);
+    const aware = running(0, { slots: ALL_SLOTS, configEpoch: 1, nodes: [knownNode(1, { role: "replica" })] });
+    expect(outcome(inputOf(aware, replica)).steps).toEqual([]);
   });
 
   test("gets a spare as a follower only when every agent has heard of it", () => {
@@ -113,7 +129,8 @@ describe("a shard that is led", () => {
 
   test("is met by who is known under an old address", () => {
     const moved = running(1, { nodes: [knownNode(0, { slots: ALL_SLOTS })], role: "replica", primaryId: "id0" });
-    const { steps } = outcome(inputOf(owner, { ...moved, ip: "10.0.0.99" }));
+    const host = running(0, { slots: ALL_SLOTS, configEpoch: 1, nodes: [knownNode(1, { role: "replica" })] });
+    const { steps } = outcome(inputOf(host, { ...moved, ip: "10.0.0.99" }));
     expect(steps).toEqual([{ do: "meet", node: "c-0-0", lane: "c-0-0", peers: ["c-0-1"] }]);
   });
 });

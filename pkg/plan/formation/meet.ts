@@ -24,8 +24,10 @@ export function planMeetings(runners: readonly Runner[], ledShards: ReadonlySet<
     const strangers = seeds.has(host)
       ? guests.filter((guest, at) => isStranger(host, guest, few && at < position))
       : [];
-    const deaf = guests.filter((guest) => (few || guest.member.shard === host.member.shard) && isDeaf(host, guest));
-    return meeting(host, [...new Set([...strangers, ...deaf])]);
+    const told = guests.filter(
+      (guest) => (few || guest.member.shard === host.member.shard) && (isDeaf(host, guest) || isMisled(host, guest)),
+    );
+    return meeting(host, [...new Set([...strangers, ...told])]);
   });
 }
 
@@ -47,6 +49,13 @@ function isDeaf(owner: Runner, guest: Runner): boolean {
   if (!ownsSlots(owner.table) || shakesHands(guest.table, owner.member.ip)) return false;
   const known = guest.table.nodes.find(({ id }) => id === owner.table.id);
   return known !== undefined && !known.handshake && known.slots.length === 0;
+}
+
+/** Takes a replica for what it was before, and would not vote for it. That, too, comes with one of the next pings. */
+function isMisled(replica: Runner, guest: Runner): boolean {
+  const { table, member } = replica;
+  if (table.role !== "replica" || shakesHands(guest.table, member.ip)) return false;
+  return guest.table.nodes.some(({ id, role, handshake }) => id === table.id && !handshake && role !== "replica");
 }
 
 function haveMet(a: Runner, b: Runner): boolean {

@@ -100,7 +100,7 @@ function followers(work: Work, owner: Runner): Outcome {
   for (const stray of strays) {
     const hold = followHold(work, stray, owner);
     if (hold !== undefined) holds.push(hold);
-    else if (knowsOwner(stray.table, owner.table.id)) steps.push(follow(stray, owner.table.id));
+    else if (haveBegunToMeet(stray, owner)) steps.push(follow(stray, owner.table.id));
   }
   const range = slotsOfShard(work.index, work.input.shards);
   const own = without(range, owner.table.slots);
@@ -140,9 +140,13 @@ function isFree({ members }: Work, node: string): boolean {
   return members.every(({ name, busy }) => name !== node || busy === undefined);
 }
 
-/** Who follows one whose slots it has not heard of could never take them over. */
-function knowsOwner(table: ClusterTable, id: string): boolean {
-  return table.nodes.some((node) => node.id === id && !node.handshake && node.slots.length > 0);
+/** Its agent waits until it has heard of the owner's slots: the next answer of that agent would tell a little later. */
+function haveBegunToMeet(stray: Runner, owner: Runner): boolean {
+  return isIntroduced(stray, owner) || isIntroduced(owner, stray);
+}
+
+function isIntroduced({ table }: Runner, { member: { ip }, table: { id } }: Runner): boolean {
+  return table.nodes.some((node) => node.id === id || (node.handshake && node.ip === ip));
 }
 
 /** Nobody of the shard owns slots. */
@@ -172,7 +176,8 @@ function unsettled({ members, say }: Work): FormationHold | undefined {
   return undefined;
 }
 
-function whyUnreachable({ name, contact, podRuns }: MemberView): string {
+function whyUnreachable({ name, contact, podRuns, recordedId, oldVolume }: MemberView): string {
+  if (!podRuns && recordedId === undefined && !oldVolume) return `the pod of ${name} does not run yet`;
   if (!podRuns) return `${name} has no running pod, and its copy of the data may be the newest`;
   const why = contact.known === "unreachable" ? `: ${contact.why}` : "";
   return `the agent of ${name} does not answer${why}`;

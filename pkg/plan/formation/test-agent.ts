@@ -114,7 +114,7 @@ function meet(world: World, server: Server, names: readonly string[]): boolean {
 
 function follow(server: Server, primaryId: string): boolean {
   const own = owns(server) || (server.role === "primary" && server.data.size > 0);
-  if (own || !server.peers.has(primaryId)) return false;
+  if (own || ownedBy(server, primaryId).length === 0) return false;
   Object.assign(server, { role: "replica", primaryId, fenced: false });
   return true;
 }

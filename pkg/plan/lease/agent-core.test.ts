@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { holdsOf } from "./agent-core.ts";
+import { RULES } from "./rules.ts";
 import { MEMBERS, PRIMARY, replicaSight, Trio } from "./test-agents.ts";
 
 /** A primary with its lease, and both replicas in the set. */
 function settled(): Trio {
   const trio = new Trio();
-  const replicas = [1, 2].map((member) => ({ node: `a-0-${member}`, online: true, ackAgeMs: 50 }));
+  const replicas = [1, 2].map((member) => ({ node: `a-0-${member}`, online: true, ackAgeMs: 50, ackedAfter: 20_000 }));
   trio.tick(1, replicaSight(1));
   trio.tick(2, replicaSight(2));
   for (let round = 0; round < 3; round += 1) {
@@ -32,7 +33,12 @@ describe("the holder", () => {
 
   test("asks no more voters than it needs, in turns, until one does not answer", () => {
     const trio = settled();
-    const replicas = [1, 2].map((member) => ({ node: `a-0-${member}`, online: true, ackAgeMs: 50 }));
+    const replicas = [1, 2].map((member) => ({
+      node: `a-0-${member}`,
+      online: true,
+      ackAgeMs: 50,
+      ackedAfter: 20_000,
+    }));
     const renewed = (afterMs = 500) => {
       trio.said.length = 0;
       trio.now += afterMs;
@@ -70,16 +76,40 @@ describe("the holder", () => {
     expect(trio.did("kill")).toEqual(["a-0-0"]);
   });
 
-  test("leaves the server of a restarted agent a second to get its lease back, and fences then", () => {
-    const trio = new Trio();
+  test("leaves the server of a restarted agent for a moment after its lease, and fences then", () => {
+    const trio = new Trio(RULES, 10_000);
     trio.cut.add("a-0-0");
-    trio.tick(0, { ...PRIMARY, fenced: false });
-    trio.now += 900;
+    trio.now = 10_600;
     trio.tick(0, { ...PRIMARY, fenced: false });
     expect(trio.did("fence")).toEqual([]);
-    trio.now += 100;
+    trio.now = 10_700;
     trio.tick(0, { ...PRIMARY, fenced: false });
     expect(trio.did("fence")).toEqual(["a-0-0"]);
+  });
+
+  test("fences the server of a restarted agent at once when others may have given its lease away", () => {
+    const trio = new Trio(RULES, 9000);
+    trio.cut.add("a-0-0");
+    trio.tick(0, { ...PRIMARY, fenced: false });
+    expect(trio.did("fence")).toEqual(["a-0-0"]);
+  });
+
+  test("counts a replica as in sync with the run that acknowledged, not with one that has just begun", () => {
+    const trio = settled();
+    const live = (ackedAfter: number) => {
+      trio.now += 500;
+      const replicas = [{ node: "a-0-1", online: true, ackAgeMs: 50, ackedAfter }];
+      trio.tick(0, { ...PRIMARY, fenced: false, replicas });
+      return trio.states[0]?.holder.inSync.members.map(({ run }) => run);
+    };
+    const { run } = replicaSight(1);
+    expect(live(trio.now)).toEqual([run]);
+    const lastAcked = trio.now;
+    trio.tick(1, { ...replicaSight(1), run: "another", hasData: false, offset: 0 });
+    // Whoever is asked tells its run with the answer.
+    for (let round = 0; round < 3; round += 1) live(lastAcked);
+    expect(live(lastAcked)).toEqual([]);
+    expect(live(trio.now)).toEqual(["another"]);
   });
 
   test("does not kill the only copy: nobody could be promoted beside it", () => {

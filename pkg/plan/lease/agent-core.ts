@@ -12,6 +12,7 @@ import type { Hold } from "./demand.ts";
 import { type GateState, NO_GATE } from "./gate.ts";
 import { beginHandover, type HandoverState, NO_HANDOVER } from "./handover.ts";
 import { bornHolder, type HolderState, takeGrant, takeRefusal } from "./holder.ts";
+import { NOTHING_KNOWN } from "./memory.ts";
 import type { Message, Question, Reply } from "./message.ts";
 import { question } from "./post.ts";
 import { NO_RECALL, type RecallState, recallIfEnough, takeMemory } from "./recall.ts";
@@ -74,7 +75,7 @@ export function bornAgent({ self, deployment, server, now, persisted }: Birth): 
     leaving: false,
     seq: 0,
     voter,
-    holder: bornHolder(server.run, persisted?.leaseUntil ?? Number.NEGATIVE_INFINITY, now),
+    holder: bornHolder(server.run, persisted?.leaseUntil ?? Number.NEGATIVE_INFINITY),
     candidate: { ...NO_CANDIDATE, electionUntil: persisted?.electionUntil },
     survey: NO_SURVEY,
     recall: NO_RECALL,
@@ -171,7 +172,7 @@ function react([state, outputs]: Step, { kind }: Message, rules: Rules, now: num
 function hear(before: AgentState, message: Message, rules: Rules, now: number): Step {
   // An answer to an earlier boot of this agent counts for nothing.
   if ("askedBy" in message && message.askedBy !== before.self.boot) return [before, []];
-  const met = meet(before.correspondents, message);
+  const met = meet(before.correspondents, message, now);
   if (met.known === undefined) return met.prove ? askWhoLives(before, message, rules, now) : [before, []];
   const state = met.known === before.correspondents ? before : { ...before, correspondents: met.known };
   const context = contextOf(state, rules, now);
@@ -205,8 +206,12 @@ function take(context: Context, state: AgentState, message: Reply): Step {
       const candidate = takePromise(context, state.candidate, message);
       return promotion(context, adoptMemory({ ...state, candidate }, message.memory));
     }
-    case "refused":
-      return [{ ...state, holder: takeRefusal(context, state.holder, message) }, []];
+    case "refused": {
+      const refused = { ...state, holder: takeRefusal(context, state.holder, message) };
+      // Who led in that epoch, and which copies were in sync with it, this agent does not know yet.
+      const reached = { epoch: message.epoch, inSync: NOTHING_KNOWN.inSync };
+      return [message.shard === state.self.shard ? adoptMemory(refused, reached) : refused, []];
+    }
     case "standing":
       return [{ ...state, survey: takeStanding(state.survey, message) }, []];
     case "memory":

@@ -6,6 +6,12 @@ import { isNewer, type Standing } from "./copy.ts";
 import type { Demand } from "./demand.ts";
 import { isInSync } from "./memory.ts";
 
+/** A primary that is outranked and still has a lease is asked again when that has ended. */
+const LEASE_IS_OVER: Demand<CandidateFacts> = {
+  name: "lease-is-over",
+  unmet: ({ own }) => (own.role === "primary" && own.holdsLease ? "it has the write lease as it is" : undefined),
+};
+
 const NO_PRIMARY_RUNS: Demand<CandidateFacts> = {
   name: "no-primary-runs",
   unmet: ({ peers, handed, own }) => {
@@ -21,8 +27,8 @@ const NO_PRIMARY_RUNS: Demand<CandidateFacts> = {
 
 const NO_PEER_LINKED: Demand<CandidateFacts> = {
   name: "no-replica-linked",
-  unmet: ({ peers, handed }) => {
-    if (handed !== undefined) return undefined;
+  unmet: ({ peers, handed, own }) => {
+    if (handed !== undefined || own.role === "primary") return undefined;
     const linked = find(peers, ({ phase, role, linkUp }) => phase === "running" && role === "replica" && linkUp);
     return linked === undefined ? undefined : `${linked.node} still gets the primary's writes`;
   },
@@ -80,6 +86,7 @@ function find(peers: ReadonlyMap<string, Standing>, match: (peer: Standing) => b
 }
 
 export const CANDIDATE_DEMANDS: readonly Demand<CandidateFacts>[] = [
+  LEASE_IS_OVER,
   NO_PRIMARY_RUNS,
   NO_PEER_LINKED,
   CAUGHT_UP,

@@ -67,13 +67,23 @@ export const NO_CANDIDATE: CandidateState = {
 
 const STAGGER = 16;
 
-/** A replica whose primary is out of reach, or that was handed the lease. */
-export function isOrphan({ server }: Context, { handed }: CandidateState): boolean {
+/** A replica whose primary is out of reach, or that was handed the lease; or a primary that was outranked. */
+export function isOrphan(context: Context, { handed }: CandidateState, memory: ShardMemory): boolean {
+  const { server } = context;
+  if (isOutranked(context, memory)) return true;
   return server.phase === "running" && server.role === "replica" && (!server.linkUp || handed !== undefined);
 }
 
-export function noteOrphan(context: Context, candidate: CandidateState): CandidateState {
-  const orphanSince = isOrphan(context, candidate) ? (candidate.orphanSince ?? context.now) : undefined;
+/**
+ * A primary of a lower epoch than the shard has reached gets no lease any more: another one has won an election. When that
+ * one ended before anything was written under its lease, this copy may still be the newest, and nobody else would lead.
+ */
+function isOutranked({ server }: Context, { epoch }: ShardMemory): boolean {
+  return isRunningPrimary(server) && epoch > server.tableEpoch;
+}
+
+export function noteOrphan(context: Context, candidate: CandidateState, memory: ShardMemory): CandidateState {
+  const orphanSince = isOrphan(context, candidate, memory) ? (candidate.orphanSince ?? context.now) : undefined;
   return orphanSince === candidate.orphanSince ? candidate : { ...candidate, orphanSince };
 }
 
@@ -89,7 +99,7 @@ export function tickCandidate(
   view: CandidateView,
 ): [CandidateState, Output[]] {
   const candidate = forgetOld(context, before);
-  if (!isOrphan(context, candidate)) return giveUp(context, line, candidate, undefined);
+  if (!isOrphan(context, candidate, view.memory)) return giveUp(context, line, candidate, undefined);
   const hold = whyNotAsk(context, candidate, view);
   if (hold !== undefined) return giveUp(context, line, candidate, hold);
   if (askedInVain(context, candidate)) {
@@ -153,8 +163,10 @@ function giveUp(
 }
 
 function ask(context: Context, line: Line, candidate: CandidateState): [CandidateState, Output[]] {
+  const { askEveryMs, askSoonMs, forceWithinMs } = context.rules.timing;
   const last = candidate.asked.at(-1)?.at ?? Number.NEGATIVE_INFINITY;
-  if (context.now - last < context.rules.timing.askEveryMs) return [candidate, []];
+  const isNew = context.now - (candidate.askingSince ?? context.now) < forceWithinMs;
+  if (context.now - last < (isNew ? askSoonMs : askEveryMs)) return [candidate, []];
   const outputs = context.deployment.voters.map((to) => question(context, line, to, { kind: "ask" }));
   const asked = rememberAsked(candidate.asked, line.seq, context.now);
   return [{ ...candidate, asked, askingSince: candidate.askingSince ?? context.now }, outputs];
@@ -201,14 +213,16 @@ export function promoteIfPromised(
   view: CandidateView,
 ): [CandidateState, Output[]] {
   const { forceWithinMs } = context.rules.timing;
-  if (!isOrphan(context, candidate) || electionRuns(context, candidate)) return [candidate, []];
+  if (!isOrphan(context, candidate, view.memory) || electionRuns(context, candidate)) return [candidate, []];
   const promises = [...candidate.promises.values()].filter(({ askedAt }) => context.now - askedAt <= forceWithinMs);
   if (promises.length < context.rules.majority(context.deployment.voters.length)) return [candidate, []];
   const memory = promises.reduce((known, promise) => laterMemory(known, promise.memory), knownByVoters(context, view));
   const hold = firstUnmet(context.rules.candidate, { context, handed: candidate.handed, ...view, memory });
   if (hold !== undefined) return [{ ...candidate, hold }, []];
   const oldest = Math.min(...promises.map(({ askedAt }) => askedAt));
-  const how = promotionKind(withoutOldWord(context, candidate), view.spoken, promises);
+  const how = isRunningPrimary(context.server)
+    ? "RAISE"
+    : promotionKind(withoutOldWord(context, candidate), view.spoken, promises);
   const electionUntil = oldest + forceWithinMs + context.rules.timing.failoverTimeoutMs;
   const begun = { ...candidate, begunAt: context.now, electionUntil };
   return [begun, [{ do: "promote", how, notAfter: oldest + forceWithinMs }]];

@@ -49,6 +49,8 @@ export interface ReplicaSight {
   readonly node: string;
   readonly online: boolean;
   readonly ackAgeMs: number;
+  /** It has surely acknowledged after that, on the agent's boot-time clock. */
+  readonly ackedAfter: number;
 }
 
 export interface Context {
@@ -75,7 +77,7 @@ export type Output =
   | { readonly do: "kill"; readonly why: string }
   /** Saves what is in memory and ends the server; the gate decides what comes then. */
   | { readonly do: "stop"; readonly why: string }
-  | { readonly do: "promote"; readonly how: "FORCE" | "TAKEOVER"; readonly notAfter: number }
+  | { readonly do: "promote"; readonly how: Promotion; readonly notAfter: number }
   | {
       readonly do: "open-gate";
       readonly as: Role;
@@ -86,6 +88,9 @@ export type Output =
   /** Whether that node's server answers at all. */
   | { readonly do: "probe"; readonly node: string }
   | { readonly do: "end-handover"; readonly result: HandoverResult };
+
+/** A replica is elected, or takes over without a vote; a primary that was outranked raises its epoch. */
+export type Promotion = "FORCE" | "TAKEOVER" | "RAISE";
 
 export type HandoverResult = "handed-over" | "not-primary" | "no-replica-in-sync" | "gave-up";
 

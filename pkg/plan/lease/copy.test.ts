@@ -75,23 +75,23 @@ describe("boots of other agents", () => {
   };
 
   test("a claim that was overtaken counts for nothing", () => {
-    const { known } = meet({}, claim("x#1", 5));
+    const { known } = meet({}, claim("x#1", 5), 0);
     if (known === undefined) throw new Error("the first claim counts");
-    expect(meet(known, claim("x#1", 4))).toEqual({ known: undefined, prove: false });
+    expect(meet(known, claim("x#1", 4), 0)).toEqual({ known: undefined, prove: false });
   });
 
   test("a claim of another boot counts only once that boot has answered", () => {
-    const first = meet({}, claim("x#1", 5)).known ?? {};
-    expect(meet(first, claim("x#2", 1))).toEqual({ known: undefined, prove: true });
-    const proven = meet(first, answer("x#2", 7)).known ?? {};
-    expect(meet(proven, claim("x#2", 1)).known).toBeDefined();
-    expect(meet(proven, claim("x#1", 6))).toEqual({ known: undefined, prove: true });
-    expect(meet(proven, answer("x#1", 6))).toEqual({ known: undefined, prove: false });
+    const first = meet({}, claim("x#1", 5), 0).known ?? {};
+    expect(meet(first, claim("x#2", 1), 0)).toEqual({ known: undefined, prove: true });
+    const proven = meet(first, answer("x#2", 7), 0).known ?? {};
+    expect(meet(proven, claim("x#2", 1), 0).known).toBeDefined();
+    expect(meet(proven, claim("x#1", 6), 0)).toEqual({ known: undefined, prove: true });
+    expect(meet(proven, answer("x#1", 6), 0)).toEqual({ known: undefined, prove: false });
   });
 
   test("a question is answered whoever asks", () => {
     const asked: AskStanding = { ...envelope, kind: "ask-standing", boot: "x#9", seq: 1 };
-    const first = meet({}, claim("x#1", 5)).known ?? {};
-    expect(meet(first, asked).known).toBe(first);
+    const first = meet({}, claim("x#1", 5), 0).known ?? {};
+    expect(meet(first, asked, 0).known).toBe(first);
   });
 });

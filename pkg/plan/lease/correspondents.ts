@@ -7,8 +7,9 @@ export interface Correspondent {
   readonly provenSeq: number;
   /** The newest claim of this boot; an older one that arrives late counts for nothing. */
   readonly claimSeq: number;
-  /** Of its server. */
+  /** Of its server, and when it was first heard of: what a replica acknowledged before that, an earlier run of it did. */
   readonly run: string;
+  readonly runSince: number;
 }
 
 /** By the node's name. Made anew with most messages: a plain object is copied several times as fast as a map. */
@@ -28,12 +29,13 @@ const OVERTAKEN: Acquaintance = { known: undefined, prove: false };
 const UNPROVEN: Acquaintance = { known: undefined, prove: true };
 
 /** A late claim of a boot that is over must not count, and boots have no order: only an answer tells which one lives. */
-export function meet(all: Correspondents, message: Message): Acquaintance {
+export function meet(all: Correspondents, message: Message, now: number): Acquaintance {
   const known = all[message.from];
+  const runSince = known?.run === message.run ? known.runSince : now;
   const answered = "askedBy" in message ? message.seq : -1;
-  if (known === undefined) return noted(all, message, { provenSeq: answered, claimSeq: -1 });
-  if (known.boot === message.boot) return meetAgain(all, message, known);
-  if (answered > known.provenSeq) return noted(all, message, { provenSeq: answered, claimSeq: -1 });
+  if (known === undefined) return noted(all, message, { provenSeq: answered, claimSeq: -1, runSince });
+  if (known.boot === message.boot) return meetAgain(all, message, { ...known, runSince });
+  if (answered > known.provenSeq) return noted(all, message, { provenSeq: answered, claimSeq: -1, runSince });
   if (isClaim(message)) return UNPROVEN;
   return "askedBy" in message ? OVERTAKEN : { known: all };
 }
@@ -48,9 +50,9 @@ function meetAgain(all: Correspondents, message: Message, known: Correspondent):
 function noted(
   all: Correspondents,
   message: Message,
-  { provenSeq, claimSeq }: Pick<Correspondent, "provenSeq" | "claimSeq">,
+  { provenSeq, claimSeq, runSince }: Pick<Correspondent, "provenSeq" | "claimSeq" | "runSince">,
 ): Acquaintance {
   const { boot, run } = message;
-  const next = { boot, run, provenSeq, claimSeq: isClaim(message) ? message.seq : claimSeq };
+  const next = { boot, run, runSince, provenSeq, claimSeq: isClaim(message) ? message.seq : claimSeq };
   return { known: { ...all, [message.from]: next } };
 }

@@ -18,8 +18,8 @@ export interface Round {
 export interface HolderState {
   /** The run of the server that all this is about. */
   readonly run: string;
-  /** When the agent was restarted, if it had a lease before. */
-  readonly rebornAt: number;
+  /** Of a restarted agent: the end of the lease that it found. */
+  readonly foundUntil: number;
   readonly rounds: readonly Round[];
   readonly leaseUntil: number;
   readonly renewedAt: number;
@@ -46,11 +46,10 @@ const ROUNDS_KEPT = 8;
 const NEVER = Number.NEGATIVE_INFINITY;
 
 /** A restarted agent finds the end of its lease on tmpfs; past it, it has a moment to get another before it fences. */
-export function bornHolder(run: string, leaseUntil: number, now: number): HolderState {
+export function bornHolder(run: string, leaseUntil: number): HolderState {
   const inSync = { version: 0, members: [] };
   const watches = { fenceAskedAt: undefined, suspendedSince: undefined, silentSince: undefined, hold: undefined };
-  const rebornAt = leaseUntil > NEVER ? now : NEVER;
-  return { run, rebornAt, rounds: [], leaseUntil, renewedAt: NEVER, inSync, ...watches };
+  return { run, foundUntil: leaseUntil, rounds: [], leaseUntil, renewedAt: NEVER, inSync, ...watches };
 }
 
 export function holdsLease({ now, server }: Context, holder: HolderState): boolean {
@@ -140,9 +139,11 @@ function nextHearers(context: Context, { rounds }: HolderState): readonly string
 function currentInSync(context: Context, { inSync }: HolderState, { memory, correspondents }: HolderView): InSyncSet {
   if (!isRunningPrimary(context.server)) return inSync;
   const { inSyncLagMs } = context.rules.timing;
-  const members = context.server.replicas.flatMap(({ node, online, ackAgeMs }): InSyncMember[] => {
-    const run = correspondents[node]?.run;
-    return online && ackAgeMs <= inSyncLagMs && run !== undefined && run !== "" ? [{ node, run }] : [];
+  const members = context.server.replicas.flatMap(({ node, online, ackAgeMs, ackedAfter }): InSyncMember[] => {
+    const { run = "", runSince = 0 } = correspondents[node] ?? {};
+    // One that was started again may be heard of before its primary misses what it was.
+    const isOfRun = run !== "" && ackedAfter > runSince;
+    return online && ackAgeMs <= inSyncLagMs && isOfRun ? [{ node, run }] : [];
   });
   const unchanged =
     inSync.version > 0 && inSync.version >= memory.inSync.version && sameMembers(members, inSync.members);
@@ -178,8 +179,8 @@ function guardWrites(context: Context, holder: HolderState, view: HolderView): [
 }
 
 /** A server that starts in this time starts fenced. */
-function isReborn({ now, rules }: Context, { rebornAt }: HolderState): boolean {
-  return now - rebornAt < rules.timing.rebornMs;
+function isReborn({ now, rules }: Context, { foundUntil }: HolderState): boolean {
+  return now < foundUntil + rules.timing.rebornMs;
 }
 
 /** Whether the server could take writes; while it is silent under its lease, there is nobody to be protected from it. */

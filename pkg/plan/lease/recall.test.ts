@@ -51,6 +51,33 @@ describe("a voter without memory", () => {
     expect(remembers(trio, 1)).toBe(true);
   });
 
+  test("learns at once beside a primary that has just taken its place: its promise to that one counts no more", () => {
+    const trio = new Trio();
+    for (const index of [1, 2]) trio.tick(index, replicaSight(index));
+    trio.tick(0, PRIMARY);
+    trio.feed(0, { kind: "leave" });
+    const leads = { ...PRIMARY, run: "a-0-1@1", tableEpoch: 2, owners: ["a-0-1"] };
+    // Who hands over says so, and is gone as soon as another leads.
+    for (let round = 0; round < 10 && trio.did("promote").length === 0; round += 1) {
+      trio.now += 100;
+      trio.tick(2, replicaSight(2, { offset: 99 }));
+      trio.tick(1, replicaSight(1));
+      trio.tick(0, PRIMARY);
+    }
+    expect(trio.did("promote")).toEqual(["a-0-1"]);
+    trio.tick(1, leads);
+    expect(trio.did("unfence")).toContain("a-0-1");
+    trio.replace(0, { ...GATED, run: "" });
+    for (let round = 0; round < 4; round += 1) {
+      trio.now += 100;
+      trio.tick(1, { ...leads, fenced: false });
+      trio.tick(0, { ...GATED, run: "" });
+      trio.tick(2, replicaSight(2, { owners: ["a-0-1"], tableEpoch: 2 }));
+    }
+    expect(remembers(trio, 0)).toBe(true);
+    expect(trio.states[0]?.voter.shards[0]?.grant?.holder).toBe("a-0-1");
+  });
+
   test("learns at once in a deployment that begins: nobody has a lease", () => {
     const trio = new Trio();
     const gated = MEMBERS.map(({ node }) => ({ ...GATED, owners: [], run: node }));
@@ -84,8 +111,8 @@ describe("a member forgets an earlier boot of a voter", () => {
     asked: MEMBERS.map(({ node }) => node),
     grantedBy: ["a-0-0", "a-0-2"],
   };
-  const holder = { ...bornHolder(OPEN.run, 2300, 0), rounds: [round] };
-  const known = { boot: "new", provenSeq: 8, claimSeq: -1, run: "" };
+  const holder = { ...bornHolder(OPEN.run, 2300), rounds: [round] };
+  const known = { boot: "new", provenSeq: 8, claimSeq: -1, run: "", runSince: 0 };
   const facts: DisregardFacts = { context, holder, candidate: NO_CANDIDATE, voter: "a-0-1", boot: "new", known };
 
   test("when its lease rests on others and none of its answers can be on its way", () => {

@@ -23,7 +23,8 @@ export interface SurveyState {
 }
 
 export const NO_SURVEY: SurveyState = { asked: [], heard: new Map(), allAskedAt: Number.NEGATIVE_INFINITY };
-const ASKED_KEPT = 12;
+/** As far back as a promise may be used, at the quickest pace. */
+const ASKED_KEPT = 20;
 
 export function rememberAsked(asked: readonly Asked[], seq: number, at: number): readonly Asked[] {
   return [...asked.slice(-ASKED_KEPT), { seq, at }];

@@ -38,11 +38,11 @@ export class Trio {
   now = 10_000;
   readonly #rules: Rules;
 
-  constructor(rules: Rules = RULES) {
+  constructor(rules: Rules = RULES, leaseUntil = 0) {
     this.#rules = rules;
     const memory = { epoch: 1, inSync: { version: 1, members: [] } };
     const persisted = {
-      leaseUntil: 0,
+      leaseUntil,
       electionUntil: undefined,
       shards: [{ memory, holder: "a-0-0", promise: false, grantEpoch: 1 }],
     };

@@ -29,7 +29,7 @@ const PARTS: readonly Part[] = [
 export function tick(before: AgentState, rules: Rules, now: number): Step {
   const { self, deployment, server, lost, stopped, leaving } = before;
   const context: Context = { self, deployment, rules, now, server, lost, stopped, leaving };
-  let state: AgentState = { ...before, candidate: noteOrphan(context, before.candidate) };
+  let state: AgentState = { ...before, candidate: noteOrphan(context, before.candidate, ownMemory(before)) };
   const outputs: Output[] = [];
   for (const part of PARTS) {
     const [after, produced] = part(context, state);
@@ -64,7 +64,7 @@ function voterPart(context: Context, state: AgentState): Step {
 
 /** Peers are asked while something depends on them: an orphan, a server at the gate, a handover. */
 function surveyPart(context: Context, state: AgentState): Step {
-  const orphan = isOrphan(context, state.candidate);
+  const orphan = isOrphan(context, state.candidate, ownMemory(state));
   const gated = context.server.phase === "gated";
   if (!orphan && !gated && state.handover.stage === "none") return [state, []];
   const [survey, asks] = askStandings(context, lineOf(state), state.survey, paceOf(context, state));

@@ -26,12 +26,21 @@ export interface Timing {
   readonly failoverTimeoutMs: number;
   /** How often a candidate asks, and how long an answer describes the present, counted from the question. */
   readonly askEveryMs: number;
+  /**
+   * The same in a candidate's first moments: the word that the lease is free goes to all voters at once, and a voter that was
+   * asked before it came has refused.
+   */
+  readonly askSoonMs: number;
   readonly answerFreshMs: number;
   /** The same at the gate, where nothing changes while all wait: agents of a busy machine take their time to answer. */
   readonly gateFreshMs: number;
   /** How often a successor is asked how far it is, while writes wait for it. */
   readonly catchUpEveryMs: number;
-  /** How long ago a replica may have acknowledged to count as in sync. */
+  /**
+   * How long ago a replica may have acknowledged to count as in sync. Servers tell it in whole seconds, so that 1000 means up
+   * to two. More than a lease would break what is promised: a primary that is cut off a moment after its replica lost its
+   * link would be replaced by a copy that misses more than what was acknowledged within one lease.
+   */
   readonly inSyncLagMs: number;
   /** A server that answers this share of a lease after its agent's last renewal has nobody who would fence it. */
   readonly unguardedAfter: number;
@@ -45,8 +54,9 @@ export interface Timing {
   /** How long a handover may keep writes waiting before it is given up. */
   readonly handoverMs: number;
   /**
-   * How long the server of a restarted agent goes on as it did while there was none, until its lease is back. Others do not
-   * replace a server that answers without an agent; and an agent that dies again and again must not stop its writes.
+   * For how long after the end of its lease the server of a restarted agent goes on, so that an agent that ends now and
+   * then stops no writes. Nobody else is given the lease before that: voters wait for `waitFor` leases, the holder counts
+   * `fenceAt` of one, and what is left between (1100 ms) is for this, for fencing, and for clocks that run apart.
    */
   readonly rebornMs: number;
 }
@@ -63,6 +73,7 @@ export const TIMING: Timing = {
   forceWithinMs: 500,
   failoverTimeoutMs: 1000,
   askEveryMs: 150,
+  askSoonMs: 30,
   answerFreshMs: 800,
   gateFreshMs: 2500,
   catchUpEveryMs: 20,
@@ -73,7 +84,7 @@ export const TIMING: Timing = {
   stoppedMs: 1000,
   silentMs: 15_000,
   handoverMs: 5000,
-  rebornMs: 1000,
+  rebornMs: 700,
 };
 
 /** After its last grant, how long a voter keeps the lease for the holder. */

@@ -11,7 +11,8 @@ export function tickWinner(context: Context, before: CandidateState, leased: boo
   const { electionUntil } = before;
   if (electionUntil === undefined || !context.rules.winnerNeedsLease) return [before, []];
   const { phase } = context.server;
-  if (leased) return [{ ...before, electionUntil: undefined }, []];
+  // Others have granted it the lease by now: what they promised counts no more, nor does an answer that is still on its way.
+  if (leased) return [NO_CANDIDATE, []];
   if (phase === "absent" || phase === "gated") return [NO_CANDIDATE, []];
   if (!isRunningPrimary(context.server) || context.now <= electionUntil) return [before, []];
   return [before, [{ do: "stop", why: "it won an election and did not get the write lease in time" }]];

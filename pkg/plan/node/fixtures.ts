@@ -18,7 +18,7 @@ export function nodeOf(spec: ValkeyClusterSpec = {}, status?: ValkeyNodeStatus):
 }
 
 export function viewOf(view: Partial<NodeView> = {}): NodeView {
-  return { missing: [], pods: [], ...view };
+  return { missing: [], pods: [], roleForMs: 60_000, ...view };
 }
 
 export const WORKLOAD: WorkloadView = {
@@ -36,6 +36,8 @@ interface PodOptions {
   readonly going?: boolean;
   readonly labels?: Record<string, string>;
   readonly unscheduled?: string;
+  /** Whether each of its containers has ended. */
+  readonly ended?: readonly boolean[];
 }
 
 export function podWith(options: PodOptions = {}): NodePod {
@@ -49,9 +51,16 @@ export function podWith(options: PodOptions = {}): NodePod {
       startTime: undefined,
       conditions: [condition("Ready", ready), ...unscheduledOf(options)],
       initContainerStatuses: [],
-      containerStatuses: [],
+      containerStatuses: (options.ended ?? []).map((over, n) => container(`c${n}`, over)),
     },
   };
+}
+
+function container(name: string, over: boolean): NodePod["status"]["containerStatuses"][number] {
+  const state = over
+    ? { terminated: { reason: "Completed", exitCode: 0, finishedAt: undefined } }
+    : { running: { startedAt: undefined } };
+  return { name, image: "", ready: !over, restartCount: 0, state, lastState: {} };
 }
 
 function marksOf({ revision, going }: PodOptions) {

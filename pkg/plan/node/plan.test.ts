@@ -100,4 +100,26 @@ describe("the pod of a node", () => {
     expect(steps(nodeOf(), view("primary", { "valkey.io/role": "primary" }))).not.toContain("label-role");
     expect(steps(nodeOf(), view("none", { "valkey.io/role": "primary" }))).not.toContain("label-role");
   });
+
+  test("keeps the label of a primary for a moment when it has handed over", () => {
+    const pods = [podWith({ labels: { "valkey.io/role": "primary" } })];
+    const view = viewOf({ workload: WORKLOAD, pods, report: { role: "replica" }, roleForMs: 100 });
+    expect(steps(nodeOf(), view)).not.toContain("label-role");
+    expect(planNode(nodeOf(), view, now).requeueAfterMs).toBe(400);
+    expect(steps(nodeOf(), { ...view, roleForMs: 500 })).toContain("label-role");
+    const promoted = viewOf({ workload: WORKLOAD, pods: [podWith()], report: { role: "primary" }, roleForMs: 0 });
+    expect(steps(nodeOf(), promoted)).toContain("label-role");
+  });
+
+  test.each([
+    ["goes and has ended whole", { going: true, phase: "Succeeded", ended: [true, true] }, true],
+    ["goes and has failed whole", { going: true, phase: "Failed", ended: [true] }, true],
+    ["has a container that runs", { going: true, phase: "Failed", ended: [true, false] }, false],
+    ["was only said to have failed", { going: true, phase: "Failed", ended: [] }, false],
+    ["has not ended", { going: true, phase: "Running", ended: [true] }, false],
+    ["was not told to go", { phase: "Succeeded", ended: [true] }, false],
+  ])("that %s is dropped or not", (_, options, dropped) => {
+    const view = viewOf({ workload: WORKLOAD, pods: [podWith(options)] });
+    expect(steps(nodeOf(), view).includes("drop-pod")).toBe(dropped);
+  });
 });

@@ -17,6 +17,8 @@ export type NodeStep =
   /** A field of it cannot be changed: it goes without its pod, and its successor takes the pod over. */
   | { readonly do: "recreate-workload"; readonly field: string }
   | { readonly do: "replace-pod"; readonly pod: string; readonly uid: string }
+  /** Nothing of it runs any more: its successor need not wait until kubelet has cleaned up after it. */
+  | { readonly do: "drop-pod"; readonly pod: string; readonly uid: string }
   | {
       readonly do: "label-role";
       readonly lane: "role";
@@ -51,6 +53,7 @@ export function planNode(node: ValkeyNode, view: NodeView, now: Date): NodePlan 
       ...(exists ? [] : claim),
       ...(service === undefined ? [] : [{ do: "apply-service", object: service } as const]),
       ...(waits ? [] : workloadSteps(node, view)),
+      ...dropSteps(view),
       ...roleSteps(view),
       ...(exists ? claim : []),
     ],
@@ -60,8 +63,8 @@ export function planNode(node: ValkeyNode, view: NodeView, now: Date): NodePlan 
 }
 
 function lookAgainMs(node: ValkeyNode, view: NodeView, now: Date): number {
-  const left = (driftShownUntil(node, view.drift) ?? 0) - now.getTime();
-  return left > 0 ? Math.min(left, LOOK_AGAIN_MS) : LOOK_AGAIN_MS;
+  const waits = [(driftShownUntil(node, view.drift) ?? 0) - now.getTime(), roleLeftMs(view)];
+  return Math.min(LOOK_AGAIN_MS, ...waits.filter((ms) => ms > 0));
 }
 
 function workloadSteps(node: ValkeyNode, view: NodeView): NodeStep[] {
@@ -91,15 +94,38 @@ function replaceSteps({ spec }: ValkeyNode, view: NodeView): NodeStep[] {
   return spec.podManagementType === "deployment" && outdated ? [] : [{ do: "replace-pod", pod: name, uid }];
 }
 
-/** So that a Service can select replicas. A role that is not known leaves the label as it is. */
+/** Kubelet alone says of containers that they have ended, and starts none again in a pod that goes. */
+function dropSteps({ pods }: NodeView): NodeStep[] {
+  return pods.filter(hasEnded).flatMap(({ metadata: { name, uid } }) => {
+    return uid === undefined ? [] : [{ do: "drop-pod", pod: name, uid }];
+  });
+}
+
+function hasEnded({ metadata, status }: NodePod): boolean {
+  const { phase, containerStatuses, initContainerStatuses } = status;
+  const all = [...containerStatuses, ...initContainerStatuses];
+  const over = metadata.deletionTimestamp !== undefined && (phase === "Succeeded" || phase === "Failed");
+  return over && containerStatuses.length > 0 && all.every(({ state }) => state.terminated !== undefined);
+}
+
+/**
+ * So that a Service can select replicas. A role that is not known leaves the label as it is, and a primary that has handed
+ * over keeps its own for a moment: its pod is often about to go, which kubelet would begin with later after any change of it.
+ */
 function roleSteps(view: NodeView): NodeStep[] {
   const pod = podOf(view);
   const role = view.report?.role ?? "none";
-  if (pod === undefined || role === "none" || !takesLabel(pod, role)) return [];
+  if (pod === undefined || role === "none" || !takesLabel(pod, role) || roleLeftMs(view) > 0) return [];
   const { uid, name } = pod.metadata;
   return uid === undefined ? [] : [{ do: "label-role", lane: "role", pod: name, uid, role }];
 }
 
 function takesLabel({ metadata }: NodePod, role: string): boolean {
   return metadata.deletionTimestamp === undefined && metadata.labels?.[ROLE_LABEL] !== role;
+}
+
+const ROLE_KEPT_MS = 500;
+
+function roleLeftMs({ report, roleForMs }: NodeView): number {
+  return report?.role === "replica" ? ROLE_KEPT_MS - roleForMs : 0;
 }

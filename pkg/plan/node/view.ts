@@ -53,6 +53,8 @@ export interface NodeView {
   readonly zone?: string | undefined;
   /** Undefined when the agent was not heard of since this operator leads. */
   readonly report?: ReportView | undefined;
+  /** For how long the agent has said of its server that it has this role. */
+  readonly roleForMs: number;
   /** The last that this operator has repaired. */
   readonly drift?: Drift | undefined;
 }

@@ -26,19 +26,21 @@ const BOOT_COPIES = ["config", "secrets", "identity"] as const;
  */
 const AGENT_RESOURCES = { requests: { cpu: "50m", memory: "64Mi" }, limits: { memory: "192Mi" } };
 
+const PROGRAM = "/usr/local/bin/valkey-sidecar";
+
 export function agentContainer(input: ContainerInput): V1Container {
   return {
     name: "agent",
     image: input.image,
-    command: ["/usr/local/bin/valkey-sidecar", "run"],
+    command: [PROGRAM, "run"],
     restartPolicy: "Always",
     env: agentEnv(input),
     ports: [
       { name: "agent", containerPort: PORTS.agent, protocol: "TCP" },
       { name: "probes", containerPort: PORTS.probes, protocol: "TCP" },
     ],
-    // The server's container starts when this has succeeded: with its configuration rendered.
-    startupProbe: { ...probe("/startupz"), periodSeconds: 1, failureThreshold: 120 },
+    // The server's container starts after this has returned: with its gate made.
+    lifecycle: { postStart: { exec: { command: [PROGRAM, "await-start"] } } },
     livenessProbe: { ...probe("/livez"), periodSeconds: 10, failureThreshold: 6 },
     resources: AGENT_RESOURCES,
     securityContext: containerSecurity(),

@@ -30,3 +30,29 @@ export function shardsOf({ masterCount }: Shape): number[] {
 export function membersOfShard({ replicasPerMaster }: Shape, shard: number): MemberRef[] {
   return Array.from({ length: 1 + replicasPerMaster }, (_, member) => ({ shard, member }));
 }
+
+/** More voters than this add messages and no safety that matters. */
+const MOST_VOTERS = 9;
+
+/**
+ * Whose agents grant leases: an odd number, one of each shard before a second of any. Of six voters four would be needed, of
+ * five only three. Who votes does not depend on who is primary, so that a failover never changes it and any two majorities
+ * share a voter. Nor does it depend on who is there for a while only: spares never vote.
+ */
+export function votersOf<T extends MemberRef>(members: readonly T[]): readonly T[] {
+  const inOrder = members
+    .filter((member) => !isSpare(member))
+    .toSorted((a, b) => a.member - b.member || a.shard - b.shard);
+  return inOrder.slice(0, votersAmong(inOrder.length));
+}
+
+function votersAmong(members: number): number {
+  const most = Math.min(MOST_VOTERS, members);
+  return most - Number(most % 2 === 0);
+}
+
+/** The same for one of many, without a list of them. */
+export function isVoter({ masterCount, replicasPerMaster }: Shape, place: MemberRef): boolean {
+  const before = place.member * masterCount + place.shard;
+  return !isSpare(place) && before < votersAmong(masterCount * (1 + replicasPerMaster));
+}

@@ -15,6 +15,8 @@ export const KIND_LABEL = "valkey.io/kind";
 export const NODE_LABEL = "valkey.io/node";
 export const SHARD_LABEL = "valkey.io/shard";
 export const MEMBER_LABEL = "valkey.io/member";
+/** On pods whose agents grant write leases. */
+export const VOTER_LABEL = "valkey.io/voter";
 /** On pods, by the operator: what their agent last reported, `primary` or `replica`. */
 export const ROLE_LABEL = "valkey.io/role";
 /** On all objects: `ValkeyCluster/NAME`, for people who wonder whose they are. */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { resolved } from "./fixtures.ts";
-import { membersOf } from "./members.ts";
+import { isVoter, membersOf, spareOf, votersOf } from "./members.ts";
+import { VOTER_LABEL } from "./names.ts";
 import { partsZones, placementOf, zoneOf } from "./placement.ts";
 
 const shape = fc.record({
@@ -16,6 +17,16 @@ function specOf({ zones, replicaStrategy, ...rest }: typeof shape extends fc.Arb
 }
 
 describe("zones", () => {
+  test("who votes is known of each place alone", () => {
+    fc.assert(
+      fc.property(shape, (given) => {
+        const spec = specOf(given);
+        const places = [...membersOf(spec), spareOf(0)];
+        expect(new Set(places.filter((place) => isVoter(spec, place)))).toEqual(new Set(votersOf(places)));
+      }),
+    );
+  });
+
   test("every member has a zone that is given, however many zones and members there are", () => {
     fc.assert(
       fc.property(shape, (given) => {
@@ -96,9 +107,19 @@ describe("without zones", () => {
   test("nothing is required", () => {
     const { affinity, topologySpreadConstraints } = placementOf("c", resolved(), { shard: 0, member: 0 });
     expect(JSON.stringify(affinity)).not.toContain("requiredDuring");
-    expect(topologySpreadConstraints.map(({ whenUnsatisfiable }) => whenUnsatisfiable)).toEqual([
-      "ScheduleAnyway",
-      "ScheduleAnyway",
+    expect(new Set(topologySpreadConstraints.map((each) => each.whenUnsatisfiable))).toEqual(
+      new Set(["ScheduleAnyway"]),
+    );
+    const keys = (member: number, spec = resolved()) => {
+      const { podAntiAffinity } = placementOf("c", spec, { shard: 2, member }).affinity ?? {};
+      const terms = podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
+      return terms.map(({ podAffinityTerm }) => podAffinityTerm.labelSelector?.matchLabels?.[VOTER_LABEL] ?? "any");
+    };
+    const zoned = resolved({ azDistribution: { zones: ["a", "b"], replicaStrategy: "spread" } });
+    expect(keys(0, zoned)).toEqual(["any", "any"]);
+    expect([keys(0), keys(1)]).toEqual([
+      ["any", "any", "true", "true"],
+      ["any", "any"],
     ]);
   });
 

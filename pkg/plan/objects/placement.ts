@@ -11,8 +11,10 @@
  */
 import type { V1Affinity, V1NodeAffinity, V1NodeSelectorTerm, V1PodAntiAffinity } from "@kubernetes/client-node";
 import type { ResolvedClusterSpec } from "../../api/resolve.ts";
-import { membersOfShard } from "./members.ts";
-import { clusterSelector, type Labels, type MemberRef, shardSelector } from "./names.ts";
+import { isVoter, membersOfShard } from "./members.ts";
+import { clusterSelector, type Labels, type MemberRef, shardSelector, VOTER_LABEL } from "./names.ts";
+
+export const VOTERS: Labels = { [VOTER_LABEL]: "true" };
 
 const HOST = "kubernetes.io/hostname";
 const ZONE = "topology.kubernetes.io/zone";
@@ -83,18 +85,21 @@ function withExpression(terms: readonly Term[] = [], also: Expression): Term[] {
   return all.map((term) => ({ ...term, matchExpressions: [...(term.matchExpressions ?? []), also] }));
 }
 
+/**
+ * Spread alone, pods can come to lie so that one machine has three of six. When those are three of five voters, all writes
+ * stop with that machine, so voters keep away from each other too. That weighs less than to keep a shard apart, also where
+ * a machine has two of them more than another.
+ */
+const [VOTER_ON_HOST, VOTER_IN_ZONE] = [20, 10];
+
 /** The user's own rules take the place of ours, but not of the zones that the user asked for too. */
-function podAntiAffinity(
-  cluster: string,
-  spec: ResolvedClusterSpec,
-  { shard }: MemberRef,
-): V1PodAntiAffinity | undefined {
+function podAntiAffinity(cluster: string, spec: ResolvedClusterSpec, place: MemberRef): V1PodAntiAffinity | undefined {
   const { azDistribution, podAntiAffinity: own } = spec;
-  const away = (topologyKey: string) => ({
-    labelSelector: { matchLabels: shardSelector(cluster, shard) },
+  const away = (topologyKey: string, labels = shardSelector(cluster, place.shard)) => ({
+    labelSelector: { matchLabels: labels },
     topologyKey,
   });
-  const rather = (topologyKey: string, weight: number) => ({ weight, podAffinityTerm: away(topologyKey) });
+  const rather = (weight: number, podAffinityTerm: ReturnType<typeof away>) => ({ weight, podAffinityTerm });
   if (azDistribution !== undefined && partsZones(spec)) {
     const preferred = own?.preferredDuringSchedulingIgnoredDuringExecution;
     return {
@@ -107,7 +112,23 @@ function podAntiAffinity(
   }
   if (own !== undefined) return own;
   const zone = azDistribution?.nodeLabel ?? ZONE;
-  return { preferredDuringSchedulingIgnoredDuringExecution: [rather(HOST, 100), rather(zone, 50)] };
+  return {
+    preferredDuringSchedulingIgnoredDuringExecution: [
+      rather(100, away(HOST)),
+      rather(50, away(zone)),
+      ...(isVoter(spec, place) ? awayFromVoters(cluster, spec) : []),
+    ],
+  };
+}
+
+/** Given zones place the voters already, and this would weigh as much as they do. */
+function awayFromVoters(cluster: string, { azDistribution }: ResolvedClusterSpec) {
+  if (azDistribution !== undefined) return [];
+  const labelSelector = { matchLabels: { ...clusterSelector(cluster), ...VOTERS } };
+  return [
+    { weight: VOTER_ON_HOST, podAffinityTerm: { labelSelector, topologyKey: HOST } },
+    { weight: VOTER_IN_ZONE, podAffinityTerm: { labelSelector, topologyKey: ZONE } },
+  ];
 }
 
 function spread(cluster: string, spec: ResolvedClusterSpec, { shard }: MemberRef) {

@@ -39,6 +39,12 @@ describe("the pod", () => {
     }
   });
 
+  test("the server is started when the agent says that its gate is made", () => {
+    const agent = container({}, "agent");
+    expect(agent?.lifecycle?.postStart?.exec?.command).toEqual(["/usr/local/bin/valkey-sidecar", "await-start"]);
+    expect(agent?.startupProbe).toBeUndefined();
+  });
+
   test("the server has no liveness probe, and hands over before it ends", () => {
     const valkey = container({}, "valkey");
     expect(valkey?.livenessProbe).toBeUndefined();

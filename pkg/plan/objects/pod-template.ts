@@ -6,6 +6,7 @@ import { complete } from "./complete.ts";
 import { agentContainer, exporterContainer, valkeyContainer } from "./containers.ts";
 import { hashOf } from "./hash.ts";
 import { imagesOf } from "./images.ts";
+import { isVoter } from "./members.ts";
 import {
   claimName,
   clusterAnnotations,
@@ -19,7 +20,7 @@ import {
   podHostname,
   secretsName,
 } from "./names.ts";
-import { placementOf } from "./placement.ts";
+import { placementOf, VOTERS } from "./placement.ts";
 import { podSecurity } from "./security.ts";
 import type { ClusterMeta, OperatorFacts } from "./types.ts";
 import type { WirePorts } from "./wire.ts";
@@ -41,7 +42,7 @@ export interface PodTemplate {
 export function podTemplateOf(input: PodInput): PodTemplate {
   const { cluster, spec, place } = input;
   return {
-    labels: { ...spec.labels, ...nodeLabels(cluster.name, place) },
+    labels: { ...spec.labels, ...nodeLabels(cluster.name, place), ...(isVoter(spec, place) ? VOTERS : {}) },
     annotations: { ...spec.annotations, ...clusterAnnotations(cluster.name) },
     spec: podSpec(input),
   };

@@ -2,7 +2,7 @@
 import type { Demand } from "../lease/demand.ts";
 import type { StepFacts } from "./demands.ts";
 import { isPrimary, type RolloutMember } from "./view.ts";
-import { unwell } from "./wellness.ts";
+import { notElectable, unwell } from "./wellness.ts";
 
 function others({ shard, member }: StepFacts): readonly RolloutMember[] {
   return shard.filter((each) => each !== member);
@@ -64,6 +64,19 @@ const ANOTHER_COPY: Demand<StepFacts> = {
   },
 };
 
+/**
+ * The successor has to win an election: one that is lost is held again after a second, in which writes wait. A copy that
+ * runs on is waited for, so that the one with the newest data may be taken.
+ */
+const SUCCESSOR_ELECTABLE: Demand<StepFacts> = {
+  name: "successor-electable",
+  unmet: (facts) => {
+    if (facts.turn !== "hand-over") return undefined;
+    const stranger = others(facts).find(({ answer }) => answer?.electable !== true);
+    return stranger === undefined ? undefined : notElectable(stranger);
+  },
+};
+
 /** A spare goes when everybody else is well, whatever the window: it takes nothing with it. */
 export const RETIRE_DEMANDS: readonly Demand<StepFacts>[] = [SHARD_LED, SHARD_WHOLE, ANOTHER_COPY];
 
@@ -73,4 +86,5 @@ export const COPY_DEMANDS: readonly Demand<StepFacts>[] = [
   SHARD_WHOLE,
   PRIMARY_WELL,
   ANOTHER_COPY,
+  SUCCESSOR_ELECTABLE,
 ];

@@ -98,6 +98,14 @@ test("what a server would not start with is put right first; a failover by hand 
   expect(steps({ failover: "abc" }).holds).toEqual(["no-failover-under-way"]);
 });
 
+test("a primary hands over when its replica could win the election", () => {
+  const heir = rolloutOf().members.find(({ name }) => name === "shop-0-1");
+  if (heir?.answer === undefined) throw new Error("the test's cluster has no such replica");
+  const stranger = { ...UPDATED, answer: { ...heir.answer, electable: false } };
+  expect(steps({ change: { "shop-0-1": stranger } })).toMatchObject({ handovers: [], holds: ["successor-electable"] });
+  expect(steps({ change: { "shop-0-1": UPDATED } }).handovers).toEqual(["shop-0-0"]);
+});
+
 test("the first shard is watched for as long as is asked", () => {
   const done = (secondsAgo: number) => {
     const readySince = new Date(NOW.getTime() - secondsAgo * 1000);

@@ -23,6 +23,7 @@ export function member(place: { shard: number; member: number }, { shards }: Sha
     inSync: !leads,
     clusterOk: true,
     slotsAssigned: 16_384,
+    electable: true,
     version: "9.1.0",
   };
   return {

@@ -16,6 +16,8 @@ export interface MemberAnswer {
   /** Whether the cluster's state is "ok" for it, and how many slots it knows an owner of. */
   readonly clusterOk: boolean;
   readonly slotsAssigned: number;
+  /** Whether every primary and it are connected and know each other as they are: else votes for it may be lost. */
+  readonly electable: boolean;
   readonly version: string;
 }
 

@@ -41,3 +41,7 @@ function outOfCluster(member: RolloutMember): string | undefined {
   if (answer?.clusterOk !== true) return `the cluster is not ok for ${name}`;
   return answer.slotsAssigned === SLOTS ? undefined : `${name} knows owners of ${answer.slotsAssigned} slots only`;
 }
+
+export function notElectable({ name }: RolloutMember): string {
+  return `${name} and the primaries are not all connected yet, so that it could lose its election`;
+}
