@@ -63,7 +63,7 @@ export function returnPod(world: World, node: Node): void {
   if (!node.gone) return;
   node.gone = false;
   node.leaving = false;
-  world.lost.delete(node.index);
+  const wasLost = world.lost.delete(node.index);
   world.log(`pod ${node.name} is back`);
   reportBack(world, node);
   node.agent.start(world, node);
@@ -72,7 +72,7 @@ export function returnPod(world: World, node: Node): void {
   world.events.after(world.random.pick([0, 0, 4000]), () => {
     if (!node.gone && node.server.run === run && node.server.phase === "down") world.arriveAtGate(node);
   });
-  tellSightings(world);
+  if (wasLost) tellSightings(world);
 }
 
 /** The machine is gone for good: the operator says so once it has proof. */

@@ -23,11 +23,15 @@ export interface Era {
 
 export interface Disk {
   readonly log: readonly number[];
-  readonly dataEpoch: number;
   readonly eras: readonly Era[];
 }
 
-const EMPTY_DISK: Disk = { log: [], dataEpoch: 0, eras: [] };
+const EMPTY_DISK: Disk = { log: [], eras: [] };
+
+/** A copy that does not reach to where an era began has nothing of it. */
+export function dataEpochOf({ log, eras }: Disk): number {
+  return eras.findLast(({ from }) => from <= log.length)?.epoch ?? 0;
+}
 
 export interface Replica {
   /** When it last acknowledged, and how much. */
@@ -45,7 +49,6 @@ export class Server {
   role: Role = "replica";
   primary: number;
   log: number[] = [];
-  dataEpoch: number;
   /** From which length of the log on each epoch's primary wrote: an older snapshot is of an older epoch. */
   eras: Era[] = [];
   disk: Disk = EMPTY_DISK;
@@ -79,9 +82,12 @@ export class Server {
     this.owners = Array.from({ length: shards }, (_, shard) => shard);
     this.epochs = Array.from({ length: shards }, (_, shard) => shard + 1);
     this.currentEpoch = shards;
-    this.dataEpoch = (index % shards) + 1;
-    this.eras = [{ from: 0, epoch: this.dataEpoch }];
+    this.eras = [{ from: 0, epoch: (index % shards) + 1 }];
     this.heardAt = Array.from({ length: nodes }, () => 0);
+  }
+
+  get dataEpoch(): number {
+    return dataEpochOf(this);
   }
 
   get answers(): boolean {
@@ -102,11 +108,10 @@ export class Server {
   }
 
   #saved(disk: DiskAfter): Disk {
-    if (disk === "current") return { log: this.log, dataEpoch: this.dataEpoch, eras: this.eras };
+    if (disk === "current") return { log: this.log, eras: this.eras };
     const kept = disk === "old" ? this.log.length >> 1 : 0;
     if (kept === 0) return EMPTY_DISK;
-    const eras = this.eras.filter(({ from }) => from < kept);
-    return { log: this.log.slice(0, kept), dataEpoch: eras.at(-1)?.epoch ?? 0, eras };
+    return { log: this.log.slice(0, kept), eras: this.eras.filter(({ from }) => from < kept) };
   }
 
   arriveAtGate(): void {
@@ -120,7 +125,6 @@ export class Server {
     this.phase = "running";
     this.log = this.disk.log.slice();
     this.sentLength = this.log.length;
-    this.dataEpoch = this.disk.dataEpoch;
     this.eras = this.disk.eras.slice();
     this.role = role;
     this.primary = primary;

@@ -2,6 +2,7 @@
 import type { ReplicaSight, ServerSight } from "../plan/lease/context.ts";
 import type { Phase } from "../plan/lease/copy.ts";
 import type { Node } from "./node.ts";
+import { dataEpochOf } from "./server.ts";
 import type { World } from "./world.ts";
 
 export function sightOf(world: World, node: Node): ServerSight {
@@ -9,7 +10,7 @@ export function sightOf(world: World, node: Node): ServerSight {
   if (server.phase === "running") {
     return server.frozen ? silentSight(world, node, agent.lastSight) : runningSight(world, node);
   }
-  const { log, dataEpoch } = server.disk;
+  const { log } = server.disk;
   const phase: Phase = server.phase === "gated" ? "gated" : "absent";
   return {
     ...table(world, node),
@@ -19,7 +20,7 @@ export function sightOf(world: World, node: Node): ServerSight {
     role: undefined,
     fenced: true,
     hasData: log.length > 0,
-    dataEpoch,
+    dataEpoch: dataEpochOf(server.disk),
     offset: log.length,
     wasPrimary: server.wasPrimary,
     linkUp: false,
@@ -61,8 +62,10 @@ function table(world: World, { server, shard }: Node): Pick<ServerSight, "tableE
 
 function replicasOf(world: World, { server, agent }: Node): readonly ReplicaSight[] {
   const replicas: ReplicaSight[] = [];
-  for (const [index, { at }] of server.acks) {
-    replicas.push({ node: world.nameOf(index), online: true, ackAgeMs: world.now - at, ackedAfter: agent.clock(at) });
+  for (const [index, { at, length }] of server.acks) {
+    const firstMissing = server.log[length];
+    const behindMs = firstMissing === undefined ? 0 : world.now - (world.writes.at[firstMissing] ?? 0);
+    replicas.push({ node: world.nameOf(index), online: true, behindMs, ackedAfter: agent.clock(at) });
   }
   return replicas.toSorted((a, b) => (a.node < b.node ? -1 : 1));
 }

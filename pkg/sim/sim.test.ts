@@ -20,13 +20,13 @@ describe("the rules in the simulator", () => {
   }, 60_000);
 
   test("hold in seeds that once broke them", () => {
-    for (const seed of [60_858, 63_406, 64_646, 67_474, 72_875, 74_187, 83_951]) {
+    for (const seed of [10_902, 60_858, 63_406, 64_646, 67_474, 72_875, 74_187, 83_951, 901_612]) {
       expect({ seed, violations: play(scenarioOf(seed), RULES).violations }).toEqual({ seed, violations: [] });
     }
   });
 
   test("a primary that was outranked by one that wrote nothing leads again", () => {
-    const outcome = play(scenarioOf(1087), RULES, true);
+    const outcome = play(scenarioOf(30_352), RULES, true);
     expect(outcome.trace.some((line) => line.includes("promotes: RAISE"))).toBe(true);
     expect(outcome.violations).toEqual([]);
   });
@@ -77,30 +77,30 @@ describe("a failing scenario", () => {
 
 /** Where each planted bug was first caught. When the simulator changes, others will do: the search begins there. */
 const CAUGHT_BY: Readonly<Record<string, number>> = {
-  "half-is-enough": 17,
+  "half-is-enough": 24,
   "no-wait": 5,
-  "no-margin": 64,
-  "late-fence": 2,
-  "short-promise": 58,
-  "always-in-sync": 8,
-  "renewal-for-anybody": 13,
-  "two-holders": 319,
-  "consent-beside-holder": 5,
-  "consent-without-promise": 61,
-  "forgetful-voter": 92,
-  "believes-old-sets": 92,
-  "unguarded-server": 10,
-  "force-without-check": 2,
-  "set-not-checked": 8,
-  "gate-opened-early": 19,
-  "gate-opened-to-all": 19,
-  "epoch-of-table": 24,
-  "offset-alone": 12,
-  "follows-anybody": 12,
+  "no-margin": 13,
+  "late-fence": 5,
+  "short-promise": 438,
+  "always-in-sync": 1,
+  "renewal-for-anybody": 24,
+  "two-holders": 162,
+  "consent-beside-holder": 1,
+  "consent-without-promise": 281,
+  "forgetful-voter": 2,
+  "believes-old-sets": 2,
+  "unguarded-server": 41,
+  "force-without-check": 1,
+  "set-not-checked": 1,
+  "gate-opened-early": 18,
+  "gate-opened-to-all": 18,
+  "epoch-of-table": 40,
+  "offset-alone": 40,
+  "follows-anybody": 25,
   "handover-without-catching-up": 33,
   "winner-without-lease": 315,
-  "silence-is-proof": 1,
-  "old-word": 188,
+  "silence-is-proof": 12,
+  "old-word": 191,
 };
 const MOST_SEEDS = 400;
 

@@ -162,7 +162,6 @@ export function becomePrimary(world: World, node: Node, epoch: number): void {
 /** What is written from now on is of the server's own epoch. */
 export function beginEra({ server, shard }: Node): void {
   const epoch = server.epochs[shard] ?? 0;
-  if (server.role !== "primary" || server.dataEpoch === epoch) return;
-  server.dataEpoch = epoch;
+  if (server.role !== "primary" || server.eras.at(-1)?.epoch === epoch) return;
   server.eras.push({ from: server.log.length, epoch });
 }

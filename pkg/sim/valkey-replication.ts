@@ -55,7 +55,7 @@ function receive(world: World, node: Node, primary: Node): void {
   const { server } = node;
   server.heardPrimaryAt = world.now;
   if (world.rounds % world.shape.lagRounds !== 0) return;
-  if (server.dataEpoch !== primary.server.dataEpoch) takeHistory(server, primary.server);
+  if (server.eras.at(-1)?.epoch !== primary.server.eras.at(-1)?.epoch) takeHistory(server, primary.server);
   const to = Math.max(server.log.length, primary.server.sentLength);
   for (let index = server.log.length; index < to; index += 1) server.log.push(primary.server.log[index] ?? -1);
   primary.server.acks.set(node.index, { at: world.now, length: server.log.length, run: server.run });
@@ -101,7 +101,6 @@ function establish(world: World, node: Node, primary: Node): void {
 }
 
 function takeHistory(server: Server, primary: Server): void {
-  server.dataEpoch = primary.dataEpoch;
   server.eras = primary.eras.slice();
 }
 
@@ -109,7 +108,7 @@ function takeHistory(server: Server, primary: Server): void {
 function discard(world: World, node: Node, primary: Node): void {
   world.watch.discarding(node, primary);
   node.server.log = [];
-  node.server.dataEpoch = 0;
+  node.server.eras = [];
 }
 
 /** A client that waited for all replicas has its answer when each of them has acknowledged. */

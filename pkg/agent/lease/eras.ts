@@ -10,9 +10,11 @@ import { readIfThere, writeWhole } from "../files.ts";
 const KEPT = 16;
 const FILE = "agent-eras.json";
 
+const ZERO = v.optional(v.number(), 0);
+
 const SCHEMA = v.object({
   /** Oldest first. */
-  eras: v.array(v.object({ stream: v.string(), epoch: v.number(), base: v.optional(v.number(), 0) })),
+  eras: v.array(v.object({ stream: v.string(), epoch: v.number(), base: ZERO, from: ZERO, before: ZERO })),
   /** Where the running server was when it was last looked at: all that is known of data that does not name its stream. */
   last: v.object({ epoch: v.number(), offset: v.number() }),
 });
@@ -27,6 +29,17 @@ export interface Claim {
   readonly base: number;
 }
 
+/** A time in which one primary wrote. */
+export interface Era extends Claim {
+  readonly stream: string;
+  /**
+   * How far the data was when it began, and the epoch of what was written before. A replica is in its new primary's stream
+   * before it has got anything of it: a copy that does not reach to here has the older data.
+   */
+  readonly from: number;
+  readonly before: number;
+}
+
 const NO_CLAIM: Claim = { epoch: 0, base: 0 };
 
 export class Eras {
@@ -39,23 +52,19 @@ export class Eras {
     this.#content = parsed.success ? parsed.output : NOTHING;
   }
 
-  /** Of the first of these that is known; 0 when none is. */
-  epochOf(streams: readonly string[]): number {
-    return this.#known(streams)?.epoch ?? 0;
-  }
-
   /**
-   * What a running server has, if its streams are known; else, if it was started from an append-only file, what its server
-   * had when it was last seen: it counts from 0 again in a stream of its own.
+   * What a server has, if its streams are known; else, if it was started from an append-only file, what its server had when
+   * it was last seen: it counts from 0 again in a stream of its own.
    */
   claimOf(streams: readonly string[], offset: number, appendOnly: () => boolean): Claim {
-    const known = this.#known(streams);
-    if (known !== undefined) return known;
+    const known = this.eraOf(streams);
+    if (known !== undefined) return reached(known, offset);
     const { last } = this.#content;
     return appendOnly() ? { epoch: last.epoch, base: Math.max(0, last.offset - offset) } : NO_CLAIM;
   }
 
-  #known(streams: readonly string[]): Content["eras"][number] | undefined {
+  /** Of the first of these that is known. */
+  eraOf(streams: readonly string[]): Era | undefined {
     for (const stream of streams) {
       const era = stream === "" ? undefined : this.#content.eras.findLast((known) => known.stream === stream);
       if (era !== undefined) return era;
@@ -67,20 +76,20 @@ export class Eras {
     return this.#content.last;
   }
 
-  /** On disk before it returns. */
-  begin(stream: string, epoch: number, base: number): void {
-    const known = this.#known([stream]);
-    if (stream === "" || (known?.epoch === epoch && known.base === base)) return;
-    const others = this.#content.eras.filter((era) => era.stream !== stream);
-    this.#keep({ ...this.#content, eras: [...others, { stream, epoch, base }].slice(-KEPT) });
+  /** On disk before it returns. One that has begun goes on: where it began, its first word tells. */
+  begin(era: Era): void {
+    const known = this.eraOf([era.stream]);
+    if (era.stream === "" || (known?.epoch === era.epoch && known.base === era.base)) return;
+    const others = this.#content.eras.filter(({ stream }) => stream !== era.stream);
+    this.#keep({ ...this.#content, eras: [...others, era].slice(-KEPT) });
   }
 
   /** Of a stream that is known; what is not would hide what was noted before it. */
   noteLast(streams: readonly string[], counted: number): void {
-    const known = this.#known(streams);
+    const known = this.eraOf(streams);
     if (known === undefined) return;
     const { last } = this.#content;
-    const [epoch, offset] = [known.epoch, known.base + counted];
+    const [{ epoch }, offset] = [reached(known, counted), known.base + counted];
     if (last.epoch !== epoch || last.offset !== offset) this.#keep({ ...this.#content, last: { epoch, offset } });
   }
 
@@ -93,4 +102,9 @@ export class Eras {
     writeWhole(this.#path, JSON.stringify(content));
     this.#content = content;
   }
+}
+
+/** What a copy has that is so far in the stream of an era. */
+function reached({ epoch, base, from, before }: Era, offset: number): Claim {
+  return { base, epoch: base + offset < from ? before : epoch };
 }

@@ -39,23 +39,40 @@ test("what was granted is found again; a damaged file counts as none", async () 
 
 test("the epoch of a stream is on disk as soon as it is noted, and the oldest are forgotten", () => {
   const eras = new Eras(folder);
-  expect(eras.epochOf(["one", "two"])).toBe(0);
-  eras.begin("one", 3, 0);
-  eras.begin("two", 5, 40);
-  expect(new Eras(folder).epochOf(["new", "one"])).toBe(3);
-  eras.begin("one", 7, 0);
+  expect(eras.eraOf(["one", "two"])).toBeUndefined();
+  const era = (stream: string, epoch: number, base = 0) => ({ stream, epoch, base, from: 0, before: 0 });
+  eras.begin(era("one", 3));
+  eras.begin(era("two", 5, 40));
+  expect(new Eras(folder).eraOf(["new", "one"])?.epoch).toBe(3);
+  eras.begin(era("one", 7));
   eras.noteLast(["one"], 1234);
   eras.noteLast(["unknown"], 0);
   const again = new Eras(folder);
-  expect([again.epochOf(["one"]), again.epochOf(["two"]), again.last]).toEqual([7, 5, { epoch: 7, offset: 1234 }]);
+  expect(again.eraOf(["one"])?.epoch).toBe(7);
+  expect(again.last).toEqual({ epoch: 7, offset: 1234 });
   // A stream goes on from the one before; one that begins after an append-only file was read does where that was.
   expect(again.claimOf(["new", "two"], 3, () => true)).toMatchObject({ epoch: 5, base: 40 });
   expect(again.claimOf(["new", "000"], 34, () => true)).toEqual({ epoch: 7, base: 1200 });
   expect(again.claimOf(["new", "000"], 34, () => false)).toEqual({ epoch: 0, base: 0 });
-  for (let index = 0; index < 20; index += 1) again.begin(`stream-${index}`, index, 0);
-  expect(again.epochOf(["two"])).toBe(0);
-  again.begin("", 99, 0);
-  expect(again.epochOf([""])).toBe(0);
+  for (let index = 0; index < 20; index += 1) again.begin(era(`stream-${index}`, index));
+  expect(again.eraOf(["two"])).toBeUndefined();
+  again.begin(era("", 99));
+  expect(again.eraOf([""])).toBeUndefined();
+});
+
+test("a copy that does not reach to where an era began has the data of the one before", () => {
+  const eras = new Eras(folder);
+  eras.begin({ stream: "new", epoch: 6, base: 40, from: 340, before: 3 });
+  const claimed = (offset: number) => eras.claimOf(["new", "old"], offset, () => false);
+  expect([claimed(299), claimed(300)]).toEqual([
+    { epoch: 3, base: 40 },
+    { epoch: 6, base: 40 },
+  ]);
+  // Where it began is told once: a primary that looks again is further by then.
+  eras.begin({ stream: "new", epoch: 6, base: 40, from: 900, before: 6 });
+  expect(claimed(300).epoch).toBe(6);
+  eras.noteLast(["new"], 10);
+  expect(eras.last).toEqual({ epoch: 3, offset: 50 });
 });
 
 test("members are tried at what they said, then where they were seen, then by name", () => {

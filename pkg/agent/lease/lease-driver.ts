@@ -16,14 +16,14 @@ import type { Configuration } from "../../rpc/gen/valkey/agent/v1/configuration_
 import { isDiskFull } from "../files.ts";
 import type { Addresses } from "./addresses.ts";
 import { type Place, placeOf } from "./deployment.ts";
-import type { Eras } from "./eras.ts";
+import type { Era, Eras } from "./eras.ts";
 import { type Handover, Handovers } from "./handovers.ts";
 import { HoldLog } from "./hold-log.ts";
 import type { Kept, KeptFile } from "./kept.ts";
 import { type Control, isAtRest, isControl, isIdleReplica, isNew, isQuestion, moved } from "./lease-state.ts";
 import type { OwnServer } from "./own-server.ts";
 import type { Post } from "./post.ts";
-import { type Sender, sameSender } from "./wire.ts";
+import { eraOf, type Sender, sameSender } from "./wire.ts";
 import type { Heard } from "./wire-stream.ts";
 
 /** As what a server passes the gate. */
@@ -83,7 +83,7 @@ export class LeaseDriver {
   #poked = false;
   #signal: AbortSignal = AbortSignal.abort();
   #shakenUntil = Number.NEGATIVE_INFINITY;
-  #primaryStream: { readonly stream: string; readonly epoch: number; readonly base: number } | undefined;
+  #primaryEra: Era | undefined;
   #opening: Opening | undefined;
   #sender: Sender | undefined;
   #stopping = false;
@@ -139,9 +139,8 @@ export class LeaseDriver {
     this.#tick();
   }
 
-  /** What the operator says of members that do not answer. */
+  /** What the operator says of members that do not answer; said again, it is said of now. */
   sighted(lost: readonly string[], stopped: readonly string[]): void {
-    if (lost.join() === this.#said.lost.join() && stopped.join() === this.#said.stopped.join()) return;
     this.#said = { lost, stopped };
     this.#feed({ kind: "sightings", ...this.#said });
     this.poke();
@@ -227,20 +226,18 @@ export class LeaseDriver {
   /** Notes down who is where, and in which stream the shard's primary writes. */
   heard(envelope: NonNullable<Heard<Message>["envelope"]>, question?: Question): void {
     const { addresses } = this.#options;
-    const { from, nodeId, ip, stream, dataEpoch, streamBase } = envelope;
+    const { from, nodeId, ip } = envelope;
     if (addresses.hear(from, { nodeId, ip })) this.#keep();
     if (question === undefined || !this.#isOfOwnShard(from)) return;
-    if (question.kind === "renew" && dataEpoch > 0n) {
-      this.#primaryStream = { stream, epoch: Number(dataEpoch), base: Number(streamBase) };
-    }
+    if (question.kind === "renew" && envelope.dataEpoch > 0n) this.#primaryEra = eraOf(envelope);
     if (question.kind === "release") this.#shake();
   }
 
   /** The same object for as long as nothing of it changes. */
   sender(): Sender {
     const { server, podIp } = this.#options;
-    const { nodeId, stream, claim } = server;
-    const next = { nodeId, ip: podIp, stream, dataEpoch: claim.epoch, streamBase: claim.base };
+    const { nodeId, era } = server;
+    const next = { nodeId, ip: podIp, era };
     if (this.#sender === undefined || !sameSender(this.#sender, next)) this.#sender = next;
     return this.#sender;
   }
@@ -361,9 +358,9 @@ export class LeaseDriver {
   #noteEra({ server: { role, linkUp, tableEpoch } }: AgentState, leased: boolean): void {
     const { server, eras } = this.#options;
     if (leased) server.beginEra(tableEpoch);
-    if (role !== "replica" || !linkUp || this.#primaryStream?.stream !== server.stream) return;
+    if (role !== "replica" || !linkUp || this.#primaryEra?.stream !== server.stream) return;
     try {
-      eras.begin(server.stream, this.#primaryStream.epoch, this.#primaryStream.base);
+      eras.begin(this.#primaryEra);
     } catch (error) {
       // A copy whose stream nobody knows counts for less, which a replica without room for it is.
       if (!isDiskFull(error)) throw error;

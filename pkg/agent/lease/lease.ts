@@ -10,6 +10,7 @@ import type { Wanted } from "../server-control.ts";
 import type { AgentLogin } from "../server-files.ts";
 import type { Supervisor } from "../supervise/supervisor.ts";
 import { wantedRule } from "../write-rule.ts";
+import { AckAsker } from "./ack-asker.ts";
 import { Addresses } from "./addresses.ts";
 import { Answering } from "./answering.ts";
 import { BootClock } from "./boot-clock.ts";
@@ -50,7 +51,8 @@ export function makeLease(deps: LeaseDeps): Lease {
   const kept = keptFile.read();
   const addresses = new Addresses(kept.addresses);
   const eras = new Eras(paths.data);
-  const commands = new LeaseCommands(new ValkeyClient({ at: { path: paths.serverSocket }, login: deps.login }));
+  const connected = () => new ValkeyClient({ at: { path: paths.serverSocket }, login: deps.login });
+  const [commands, acks] = [new LeaseCommands(connected()), new AckAsker(connected())];
   const configuration = () => wanted()?.configuration;
   const server = new OwnServer({
     clock,
@@ -59,6 +61,7 @@ export function makeLease(deps: LeaseDeps): Lease {
     podIp,
     supervisor,
     commands,
+    acks,
     eras,
     addresses,
     readDisk: deps.readDisk,
@@ -92,5 +95,9 @@ export function makeLease(deps: LeaseDeps): Lease {
     bootTime,
     keptFile,
   });
-  return { driver, answering: new Answering(driver), addresses, eras, close: () => commands.close() };
+  const close = () => {
+    commands.close();
+    acks.close();
+  };
+  return { driver, answering: new Answering(driver), addresses, eras, close };
 }

@@ -6,9 +6,11 @@ import type { DiskStanding } from "../gate/disk.ts";
 import type { ServerLook } from "../server-control.ts";
 import type { Supervisor } from "../supervise/supervisor.ts";
 import { isFence, sameRule, type WriteRule } from "../write-rule.ts";
+import type { AckAsker } from "./ack-asker.ts";
 import type { Addresses } from "./addresses.ts";
-import type { Claim, Eras } from "./eras.ts";
+import type { Claim, Era, Eras } from "./eras.ts";
 import type { LeaseCommands } from "./lease-commands.ts";
+import { ReplicaWatch, type SeenReplica } from "./replica-watch.ts";
 import { Sights } from "./sight.ts";
 
 export interface OwnServerOptions {
@@ -22,6 +24,7 @@ export interface OwnServerOptions {
     "phase" | "admitted" | "arrived" | "look" | "lookedAt" | "freshLook" | "suspended" | "note" | "kill"
   >;
   readonly commands: LeaseCommands;
+  readonly acks: Pick<AckAsker, "ask">;
   readonly eras: Eras;
   readonly addresses: Addresses;
   readonly readDisk: () => Promise<DiskStanding>;
@@ -51,6 +54,8 @@ const BRIEF_HOLD_MS = 2500;
 export class OwnServer {
   readonly #options: OwnServerOptions;
   readonly #sights = new Sights();
+  readonly #replicas = new ReplicaWatch();
+  #seenReplicas: readonly SeenReplica[] = [];
   #disk: { readonly run: string; readonly standing: DiskStanding } | undefined;
   #readingDisk: Promise<void> | undefined;
   #wasPrimary = false;
@@ -76,23 +81,35 @@ export class OwnServer {
     return this.#options.supervisor.look;
   }
 
-  /** The stream of writes it is in, as others are told. */
+  /** The stream of writes it is in. */
   get stream(): string {
     return this.look?.streams[0] ?? "";
   }
 
+  /** As others are told: of a stream that is not known, nothing but its name. */
+  get era(): Era {
+    const { stream } = this;
+    return this.#options.eras.eraOf([stream]) ?? { stream, ...this.claim, from: 0, before: 0 };
+  }
+
   /** From now on its stream is of this epoch: before anything is written in it. */
   beginEra(epoch: number): void {
-    if (this.look !== undefined) this.#options.eras.begin(this.stream, epoch, this.claim.base);
+    if (this.look === undefined) return;
+    const { epoch: before, base } = this.claim;
+    this.#options.eras.begin({ stream: this.stream, epoch, base, from: base + this.#offset, before });
+  }
+
+  get #offset(): number {
+    return Number(this.look?.replication?.offset ?? 0n);
   }
 
   /** Of which epoch its data is, and how far it was when its stream began. */
   get claim(): Claim {
     const { eras, appendOnly } = this.#options;
     const { look } = this;
-    if (look !== undefined) return eras.claimOf(look.streams, Number(look.replication?.offset ?? 0n), appendOnly);
-    const standing = this.#disk?.standing;
-    return eras.claimOf([standing?.stream ?? ""], 0, () => standing?.mode === "append-only");
+    if (look !== undefined) return eras.claimOf(look.streams, this.#offset, appendOnly);
+    const { stream = "", offset = 0n, mode } = this.#disk?.standing ?? {};
+    return eras.claimOf([stream], Number(offset), () => mode === "append-only");
   }
 
   get nodeId(): string {
@@ -101,7 +118,7 @@ export class OwnServer {
 
   /** Undefined while it is not known what a stopped server has left behind. */
   sight(shards: number): ServerSight | undefined {
-    const { supervisor, addresses, node, bootTime, clock } = this.#options;
+    const { supervisor, addresses, node } = this.#options;
     const { look, run } = this;
     const disk = look === undefined && supervisor.admitted === undefined ? this.#diskOf(run) : undefined;
     const { epoch: dataEpoch, base: streamBase } = this.claim;
@@ -111,7 +128,7 @@ export class OwnServer {
       suspended: this.#isSuspended(),
       fenced: this.#fenced(),
       look,
-      lookedAt: bootTime() - (clock.monotonic() - supervisor.lookedAt),
+      replicas: look === undefined ? [] : this.#replicasIn(look),
       disk,
       dataEpoch,
       streamBase,
@@ -218,6 +235,14 @@ export class OwnServer {
         return;
     }
     if (this.run === run) supervisor.note({ fenced: true });
+  }
+
+  #replicasIn(look: ServerLook): readonly SeenReplica[] {
+    const { acks, bootTime, clock, supervisor } = this.#options;
+    const replicas = this.#replicas.see(look, bootTime() - (clock.monotonic() - supervisor.lookedAt));
+    if (replicas !== this.#seenReplicas && ReplicaWatch.mustAsk(replicas)) acks.ask();
+    this.#seenReplicas = replicas;
+    return replicas;
   }
 
   #isSuspended(): boolean {

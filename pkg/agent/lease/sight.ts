@@ -6,6 +6,7 @@ import { type ClusterState, Role, ServerPhase } from "../../rpc/gen/valkey/agent
 import type { DiskStanding } from "../gate/disk.ts";
 import type { ServerLook } from "../server-control.ts";
 import { nameIn } from "./addresses.ts";
+import type { SeenReplica } from "./replica-watch.ts";
 
 export interface SightFacts {
   readonly phase: ServerPhase;
@@ -15,8 +16,8 @@ export interface SightFacts {
   readonly fenced: boolean;
   /** As it last answered; undefined unless it was let in and has answered. */
   readonly look: ServerLook | undefined;
-  /** When that look began, on the boot-time clock. */
-  readonly lookedAt: number;
+  /** What that look tells of its replicas. */
+  readonly replicas: readonly SeenReplica[];
   /** Of a server that does not run. */
   readonly disk: DiskStanding | undefined;
   readonly dataEpoch: number;
@@ -60,7 +61,6 @@ function nameOf({ node, nodeId, names }: SightFacts, id: string): string {
   return id === nodeId ? node : nameIn(names, id);
 }
 
-const MS = 1000;
 /** A replica hears of its primary every second. */
 const HEARD_SECONDS = 1n;
 
@@ -110,7 +110,7 @@ function running(facts: SightFacts, look: ServerLook, cluster: ClusterState) {
     linkUp: replication?.inSync === true && replication.silentSeconds <= HEARD_SECONDS,
     tableEpoch: Number(cluster.configEpoch),
     owners: ownersOf(facts, [{ id: cluster.nodeId, slots: cluster.slots }, ...cluster.nodes]),
-    replicas: role === "primary" ? replicasOf(facts, look, cluster) : [],
+    replicas: role === "primary" ? replicasOf(facts, cluster) : [],
   };
 }
 
@@ -131,15 +131,11 @@ function ownersOf(facts: SightFacts, all: readonly Owner[]): readonly (string | 
   });
 }
 
-function replicasOf(facts: SightFacts, { replication, lags }: ServerLook, { nodes }: ClusterState) {
+function replicasOf(facts: SightFacts, { nodes }: ClusterState) {
   const replicas: ReplicaSight[] = [];
-  for (const { ip, port, online } of replication?.replicas ?? []) {
+  for (const { ip, port, online, behindMs, ackedAfter } of facts.replicas) {
     const known = nodes.find((node) => node.ip === ip && node.port === port) ?? nodes.find((node) => node.ip === ip);
-    const lag = lags.find((each) => each.ip === ip && each.port === port)?.lagSeconds ?? Number.POSITIVE_INFINITY;
-    if (known === undefined) continue;
-    // Told in whole seconds, the rest cut off.
-    const ackedAfter = facts.lookedAt - (lag + 1) * MS;
-    replicas.push({ node: nameOf(facts, known.id), online, ackAgeMs: lag * MS, ackedAfter });
+    if (known !== undefined) replicas.push({ node: nameOf(facts, known.id), online, behindMs, ackedAfter });
   }
   return replicas.toSorted((a, b) => (a.node < b.node ? -1 : 1));
 }

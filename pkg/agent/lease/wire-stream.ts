@@ -8,11 +8,11 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import type { Granted, Message, Question, Renew, Reply } from "../../plan/lease/message.ts";
 import { AskRequestSchema, AskResponseSchema, type Envelope } from "../../rpc/gen/valkey/agent/v1/peer_pb.ts";
-import { askRequest, askResponse, readQuestion, readReply, type Sender } from "./wire.ts";
+import { askRequest, askResponse, type EraField, readQuestion, readReply, type Sender } from "./wire.ts";
 
 /** What a message says of its sender, and what it says; both are absent when there was nothing to answer. */
 export interface Heard<M> {
-  readonly envelope: Pick<Envelope, "from" | "nodeId" | "ip" | "stream" | "dataEpoch" | "streamBase"> | undefined;
+  readonly envelope: Pick<Envelope, "from" | "nodeId" | "ip" | EraField> | undefined;
   readonly message: M | undefined;
 }
 

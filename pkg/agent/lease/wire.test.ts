@@ -6,7 +6,7 @@ import type { Question, Reply } from "../../plan/lease/message.ts";
 import { AskRequestSchema, AskResponseSchema } from "../../rpc/gen/valkey/agent/v1/peer_pb.ts";
 import { askRequest, askResponse, readQuestion, readReply } from "./wire.ts";
 
-const SENDER = { nodeId: "n", ip: "10.0.0.1", stream: "s", dataEpoch: 3, streamBase: 9 };
+const SENDER = { nodeId: "n", ip: "10.0.0.1", era: { stream: "s", epoch: 3, base: 9, from: 12, before: 2 } };
 const name = fc.string({ minLength: 1, maxLength: 12 });
 const count = fc.nat({ max: 2 ** 40 });
 const small = fc.nat({ max: 1000 });

@@ -26,20 +26,36 @@ import {
   type ShardMemory as WireShardMemory,
   type Standing as WireStanding,
 } from "../../rpc/gen/valkey/agent/v1/peer_pb.ts";
+import type { Era } from "./eras.ts";
 import { fromPhase, fromRole, toPhase, toRole } from "./wire-names.ts";
 
 /** What goes with every message beside what the rules need. */
 export interface Sender {
   readonly nodeId: string;
   readonly ip: string;
-  readonly stream: string;
-  readonly dataEpoch: number;
-  readonly streamBase: number;
+  /** Of its server. */
+  readonly era: Era;
 }
 
 export function sameSender(a: Sender, b: Sender): boolean {
-  const stream = a.stream === b.stream && a.dataEpoch === b.dataEpoch && a.streamBase === b.streamBase;
-  return stream && a.nodeId === b.nodeId && a.ip === b.ip;
+  return a.nodeId === b.nodeId && a.ip === b.ip && sameEra(a.era, b.era);
+}
+
+function sameEra(a: Era, b: Era): boolean {
+  const begun = a.epoch === b.epoch && a.from === b.from && a.before === b.before;
+  return begun && a.stream === b.stream && a.base === b.base;
+}
+
+export type EraField = "stream" | "dataEpoch" | "streamBase" | "eraFrom" | "epochBefore";
+
+export function eraOf({ stream, dataEpoch, streamBase, eraFrom, epochBefore }: Pick<Envelope, EraField>): Era {
+  const [epoch, base] = [Number(dataEpoch), Number(streamBase)];
+  return { stream, epoch, base, from: Number(eraFrom), before: Number(epochBefore) };
+}
+
+function eraFields({ stream, epoch, base, from, before }: Era) {
+  const began = { eraFrom: BigInt(from), epochBefore: BigInt(before) };
+  return { stream, dataEpoch: BigInt(epoch), streamBase: BigInt(base), ...began };
 }
 
 export function askRequest(message: Question, sender: Sender): AskRequest {
@@ -102,10 +118,9 @@ function answerOf(reply: Reply): AskResponse["answer"] {
 }
 
 function envelope({ from, to, boot, run, shard, epoch, seq }: Message, sender: Sender) {
-  const numbers = { epoch: BigInt(epoch), seq: BigInt(seq), dataEpoch: BigInt(sender.dataEpoch) };
-  const { nodeId, ip, stream } = sender;
-  const streamBase = BigInt(sender.streamBase);
-  return create(EnvelopeSchema, { from, to, boot, run, shard, nodeId, ip, stream, streamBase, ...numbers });
+  const numbers = { epoch: BigInt(epoch), seq: BigInt(seq), ...eraFields(sender.era) };
+  const { nodeId, ip } = sender;
+  return create(EnvelopeSchema, { from, to, boot, run, shard, nodeId, ip, ...numbers });
 }
 
 function inSync({ version, members }: ShardMemory["inSync"]) {

@@ -6,7 +6,7 @@ import { MEMBERS, PRIMARY, replicaSight, Trio } from "./test-agents.ts";
 /** A primary with its lease, and both replicas in the set. */
 function settled(): Trio {
   const trio = new Trio();
-  const replicas = [1, 2].map((member) => ({ node: `a-0-${member}`, online: true, ackAgeMs: 50, ackedAfter: 20_000 }));
+  const replicas = [1, 2].map((member) => ({ node: `a-0-${member}`, online: true, behindMs: 50, ackedAfter: 20_000 }));
   trio.tick(1, replicaSight(1));
   trio.tick(2, replicaSight(2));
   for (let round = 0; round < 3; round += 1) {
@@ -36,7 +36,7 @@ describe("the holder", () => {
     const replicas = [1, 2].map((member) => ({
       node: `a-0-${member}`,
       online: true,
-      ackAgeMs: 50,
+      behindMs: 50,
       ackedAfter: 20_000,
     }));
     const renewed = (afterMs = 500) => {
@@ -98,7 +98,7 @@ describe("the holder", () => {
     const trio = settled();
     const live = (ackedAfter: number) => {
       trio.now += 500;
-      const replicas = [{ node: "a-0-1", online: true, ackAgeMs: 50, ackedAfter }];
+      const replicas = [{ node: "a-0-1", online: true, behindMs: 50, ackedAfter }];
       trio.tick(0, { ...PRIMARY, fenced: false, replicas });
       return trio.states[0]?.holder.inSync.members.map(({ run }) => run);
     };

@@ -174,9 +174,16 @@ function hear(before: AgentState, message: Message, rules: Rules, now: number): 
   if ("askedBy" in message && message.askedBy !== before.self.boot) return [before, []];
   const met = meet(before.correspondents, message, now);
   if (met.known === undefined) return met.prove ? askWhoLives(before, message, rules, now) : [before, []];
-  const state = met.known === before.correspondents ? before : { ...before, correspondents: met.known };
+  const stopped = rules.wordNeedsSilence ? withoutSpeaker(before.stopped, message.from) : before.stopped;
+  const isKnown = met.known === before.correspondents && stopped === before.stopped;
+  const state = isKnown ? before : { ...before, correspondents: met.known, stopped };
   const context = contextOf(state, rules, now);
   return "askedBy" in message ? take(context, state, message) : obey(context, state, message);
+}
+
+/** The operator's word that a server is stopped is old when its agent speaks, until the operator says it again. */
+function withoutSpeaker(stopped: ReadonlySet<string>, speaker: string): ReadonlySet<string> {
+  return stopped.has(speaker) ? new Set([...stopped].filter((node) => node !== speaker)) : stopped;
 }
 
 function obey(context: Context, state: AgentState, message: Question): Step {

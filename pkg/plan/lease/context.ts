@@ -48,7 +48,8 @@ export interface ServerSight {
 export interface ReplicaSight {
   readonly node: string;
   readonly online: boolean;
-  readonly ackAgeMs: number;
+  /** It had everything that the primary had taken so long before this was seen. */
+  readonly behindMs: number;
   /** It has surely acknowledged after that, on the agent's boot-time clock. */
   readonly ackedAfter: number;
 }

@@ -139,11 +139,11 @@ function nextHearers(context: Context, { rounds }: HolderState): readonly string
 function currentInSync(context: Context, { inSync }: HolderState, { memory, correspondents }: HolderView): InSyncSet {
   if (!isRunningPrimary(context.server)) return inSync;
   const { inSyncLagMs } = context.rules.timing;
-  const members = context.server.replicas.flatMap(({ node, online, ackAgeMs, ackedAfter }): InSyncMember[] => {
+  const members = context.server.replicas.flatMap(({ node, online, behindMs, ackedAfter }): InSyncMember[] => {
     const { run = "", runSince = 0 } = correspondents[node] ?? {};
     // One that was started again may be heard of before its primary misses what it was.
     const isOfRun = run !== "" && ackedAfter > runSince;
-    return online && ackAgeMs <= inSyncLagMs && isOfRun ? [{ node, run }] : [];
+    return online && behindMs <= inSyncLagMs && isOfRun ? [{ node, run }] : [];
   });
   const unchanged =
     inSync.version > 0 && inSync.version >= memory.inSync.version && sameMembers(members, inSync.members);

@@ -44,7 +44,7 @@ export interface Rules {
   readonly restartedVoterWaits: boolean;
   /** Whether a server that won an election without a lease has to leave the cluster. */
   readonly winnerNeedsLease: boolean;
-  /** Whether the operator's word that a server is stopped counts only for those who were asked and are silent. */
+  /** Whether the operator's word that a server is stopped counts only for those who are silent since, and were asked. */
   readonly wordNeedsSilence: boolean;
   /** Whether an in-sync set that too few remember counts for nothing. */
   readonly doubtsOldSets: boolean;

@@ -37,9 +37,9 @@ export interface Timing {
   /** How often a successor is asked how far it is, while writes wait for it. */
   readonly catchUpEveryMs: number;
   /**
-   * How long ago a replica may have acknowledged to count as in sync. Servers tell it in whole seconds, so that 1000 means up
-   * to two. More than a lease would break what is promised: a primary that is cut off a moment after its replica lost its
-   * link would be replaced by a copy that misses more than what was acknowledged within one lease.
+   * How far a replica may be behind, by what it has acknowledged, to count as in sync. More than a lease would break what is
+   * promised: a primary that is cut off a moment after its replica lost its link would be replaced by a copy that misses
+   * more than what was acknowledged within one lease.
    */
   readonly inSyncLagMs: number;
   /** A server that answers this share of a lease after its agent's last renewal has nobody who would fence it. */
@@ -77,7 +77,7 @@ export const TIMING: Timing = {
   answerFreshMs: 800,
   gateFreshMs: 2500,
   catchUpEveryMs: 20,
-  inSyncLagMs: 1000,
+  inSyncLagMs: 2000,
   unguardedAfter: 0.65,
   unguardedSilence: 1.3,
   nodeTimeoutMs: 5000,
