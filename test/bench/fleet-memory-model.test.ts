@@ -42,7 +42,7 @@ function memberOf({ name, shard, member, server }: Place): MemberView {
     recordedId: server.id,
     oldVolume: false,
     hasVolume: false,
-    contact: { known: "answer", state, ageMs: 0 },
+    contact: { known: "answer", state, ageMs: 0, steadyMs: 60_000 },
     busy: undefined,
     pushed: undefined,
   };

@@ -3,7 +3,7 @@
  * bare pods that are deleted one after the other, each when the one before is ready. Both take turns on one lab, and the
  * clients write during both: they and the pods share two cores.
  */
-import { applyCluster, type ClusterRef, clusterReady } from "../e2e/clusters.ts";
+import { applyCluster, type ClusterRef, cli, clusterAt, clusterReady } from "../e2e/clusters.ts";
 import { installOperator } from "../e2e/install.ts";
 import { client } from "../e2e/operator.ts";
 import { changeSpec, rolledOver, uidsOf } from "../e2e/rolling.ts";
@@ -31,6 +31,7 @@ export async function measureRolling(progress: Progress): Promise<Measured> {
     const runs: Round[] = [];
     let [lost, errors] = [0, 0];
     for (let round = 1; round <= ROUNDS; round += 1) {
+      await forgetWrites(ref);
       const { took: bare } = await timedWhileWriting(ref, () => restartInTurn(namespace));
       const before = await uidsOf(ref);
       const { took, felt } = await timedWhileWriting(ref, async () => {
@@ -48,6 +49,14 @@ export async function measureRolling(progress: Progress): Promise<Measured> {
     const of = (key: "rolling" | "bare") => rounded(median(runs.map((one) => one[key])), 2);
     return { value: of("rolling"), unit: "s", limit: of("bare"), lost, errors, runs };
   });
+}
+
+/** Each round begins with the same: what the clients of the one before have written and read back. */
+async function forgetWrites(ref: ClusterRef): Promise<void> {
+  const shards = (await clusterAt(ref)).status?.shards ?? [];
+  for (const { primary } of shards) {
+    if (primary !== undefined) await cli(ref, `${primary}-0`, "FLUSHALL");
+  }
 }
 
 async function timedWhileWriting(ref: ClusterRef, work: () => Promise<void>): Promise<{ took: number; felt: Felt }> {

@@ -1,9 +1,11 @@
 /**
  * Says in the log what decides over a failover that did not come: which copies a primary counts as in sync, when that
- * changes; and why a replica whose primary is out of reach does not lead, when that begins and when the reason changes.
+ * changes; why a replica whose primary is out of reach does not lead, when that begins and when the reason changes; and
+ * what a handover waits for while writes wait.
  */
 import type { Logger } from "../../log/log.ts";
 import type { CandidateState } from "../../plan/lease/candidate.ts";
+import type { HandoverState } from "../../plan/lease/handover.ts";
 import type { HolderState } from "../../plan/lease/holder.ts";
 
 /** Of one orphaned time: reasons that come and go in turns are told often enough by then. */
@@ -14,6 +16,7 @@ export class HoldLog {
   #said = "";
   #reasons = 0;
   #inSync = "";
+  #handover = "";
 
   constructor(log: Logger) {
     this.#log = log;
@@ -34,6 +37,14 @@ export class HoldLog {
     if (renewedAt === Number.NEGATIVE_INFINITY || nodes.join() === this.#inSync) return;
     this.#inSync = nodes.join();
     this.#log.info({ nodes }, "copies in sync");
+  }
+
+  /** What changes with every look, how far the successor is, is told once. */
+  noteHandover({ stage, hold, successor }: HandoverState): void {
+    const now = stage === "none" ? "" : `${stage} ${hold?.name ?? ""}`;
+    if (now === this.#handover) return;
+    this.#handover = now;
+    this.#log.info({ stage, successor, why: hold?.reason }, "handover");
   }
 
   #led(): void {

@@ -335,6 +335,7 @@ export class LeaseDriver {
     const writable = leased && !state.server.fenced;
     this.#holdLog.note(state.candidate);
     this.#holdLog.noteInSync(state.holder);
+    this.#holdLog.noteHandover(state.handover);
     this.#noteLapse(state, writable);
     this.#noteEra(state, leased);
     if (server.holds && (isIdleReplica(state) || this.#hasLapsed(state, leased))) server.carryOut({ do: "settle" });

@@ -59,6 +59,9 @@ const DYING_MS = 5;
 const DYING_LOOKS = 40;
 /** Between two looks at a server whose state is changing. */
 const UNSETTLED_MS = 200;
+/** The same in the moments after it was let in, in which others wait for it: most servers are of use after a tenth of a second. */
+const NEW_MS = 100;
+const NEW_FOR_MS = 1000;
 /** Between two looks for a word about the server at the gate. */
 const GATE_MS = 20;
 const WAITING_MS = 1000;
@@ -251,7 +254,7 @@ export class Supervisor {
     while (!signal.aborted && (await this.#stillLives(process, closed, signal))) {
       closed = false;
       await this.#lookOnce(signal);
-      await ended.wait(clock, this.#restMs(), signal, () => closed);
+      await ended.wait(clock, this.#restMs(clock.monotonic() - began), signal, () => closed);
     }
     watching.abort();
     await watch;
@@ -268,10 +271,11 @@ export class Supervisor {
   }
 
   /** The table of a large cluster takes longer to read: its share of the processor stays the same. */
-  #restMs(): number {
+  #restMs(attendedMs: number): number {
     const { lookEveryMs = 1000 } = this.#options;
     const nodes = this.#looker.last?.cluster?.nodes.length ?? 0;
-    return this.#looker.settled ? lookEveryMs + MS_PER_NODE * nodes : UNSETTLED_MS;
+    if (this.#looker.settled) return lookEveryMs + MS_PER_NODE * nodes;
+    return attendedMs < NEW_FOR_MS ? Math.min(UNSETTLED_MS, NEW_MS + MS_PER_NODE * nodes) : UNSETTLED_MS;
   }
 
   #bury({ pid }: ProcessId, afterMs: number): void {

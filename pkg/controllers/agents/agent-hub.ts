@@ -10,7 +10,7 @@ import type { Running } from "../../kube/controller.ts";
 import type { Term } from "../../kube/lease-term.ts";
 import type { Logger } from "../../log/log.ts";
 import type { NodeIdentity } from "../../pki/pki.ts";
-import type { Contact, Pushed } from "../../plan/formation/view.ts";
+import type { Contact, Met, Pushed } from "../../plan/formation/view.ts";
 import { PARENT_KIND, PORTS, TRUST_DOMAIN } from "../../plan/objects/names.ts";
 import type { RpcClients } from "../../rpc/clients.ts";
 import type { AgentService } from "../../rpc/gen/valkey/agent/v1/agent_pb.ts";
@@ -52,6 +52,8 @@ export interface Command {
   readonly given?: Omit<Given, "at"> | undefined;
   /** How long the agent is left alone at least when it failed. */
   readonly pauseMs?: number | undefined;
+  /** Nodes that its server is introduced to. */
+  readonly meets?: readonly string[] | undefined;
 }
 
 /** What is known of an agent at this moment. */
@@ -59,6 +61,8 @@ export interface AgentSight {
   readonly contact: Contact;
   readonly state: NodeState | undefined;
   readonly busy: string | undefined;
+  /** Nodes that its server was introduced to in the last seconds. */
+  readonly met: readonly Met[];
   readonly failure: Failure | undefined;
   readonly pushed: Pushed | undefined;
   /** When it was last heard of, if it does not answer now. */
@@ -69,6 +73,7 @@ export interface AgentSight {
 const PATIENCE_MS = 400;
 /** How long a command may take to show in what the agent says. */
 const SETTLE_MS = 400;
+const MET_KEPT_MS = 2000;
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5000;
 
@@ -160,6 +165,7 @@ export class AgentHub {
       contact: contactOf(record, now),
       state,
       busy: busy ?? resting ?? settling,
+      met: [...record.met].map(([node, at]) => ({ node, msAgo: now - at })),
       failure,
       pushed: given === undefined ? undefined : { ...given, ageMs: now - given.at },
       silentSince: this.#silentSince(record, now),
@@ -204,9 +210,11 @@ export class AgentHub {
     try {
       if (this.#term === undefined) throw new Error("this replica does not lead");
       this.#term.check();
+      this.#noteMeeting(record, command);
       await send(this.#client(target), { timeoutMs, signal: this.#signal() });
       record.failure = undefined;
       record.lastStep = step;
+      this.#noteMeeting(record, command);
       // Configuration is remembered as given; everything else has to be seen.
       if (given === undefined) record.settlesUntil = this.#clock.monotonic() + SETTLE_MS;
       if (given !== undefined) record.given = { ...given, at: this.#clock.monotonic() };
@@ -216,6 +224,13 @@ export class AgentHub {
     await this.#ask(target);
     record.busy = undefined;
     this.#memory.tell(record);
+  }
+
+  #noteMeeting(record: AgentRecord, { meets = [] }: Command): void {
+    if (meets.length === 0) return;
+    const now = this.#clock.monotonic();
+    const recent = [...record.met].filter(([, at]) => now - at < MET_KEPT_MS);
+    record.met = new Map([...recent, ...meets.map((node) => [node, now] as const)]);
   }
 
   #failed(record: AgentRecord, { step, pauseMs = 0 }: Command, error: unknown): void {
@@ -283,5 +298,6 @@ export function identityOf({ namespace, cluster, node }: AgentTarget): NodeIdent
 function contactOf(record: AgentRecord, now: number): Contact {
   if (!record.known) return { known: "not-asked" };
   if (record.view === undefined || record.failedAt !== undefined) return { known: "unreachable", why: record.why };
-  return { known: "answer", state: record.view, ageMs: now - record.heardAt };
+  const { view: state, heardAt, changedAt } = record;
+  return { known: "answer", state, ageMs: now - heardAt, steadyMs: now - changedAt };
 }

@@ -75,7 +75,7 @@ export class AgentMemory {
     record.sequence = { bootId, last: sequence ?? record.sequence.last };
     Object.assign(record, { heardAt: this.clock.monotonic(), known: true, misses: 0, failedAt: undefined, why: "" });
     const changed = !isSame(view, record.view);
-    if (changed) record.settlesUntil = -Infinity;
+    if (changed) Object.assign(record, { settlesUntil: -Infinity, changedAt: record.heardAt });
     if (news || changed || !sameTroubles(before, record.state)) this.#tell(record, report);
   }
 

@@ -32,6 +32,8 @@ export interface AgentRecord {
   state: NodeState | undefined;
   /** Of the last heartbeat. */
   sequence: { readonly bootId: string; readonly last: bigint };
+  /** Since when it has said the same. */
+  changedAt: number;
   /** When it was last heard of, on the clock that never goes back. */
   heardAt: number;
   /** When it was last asked in vain since, and why that failed. */
@@ -49,6 +51,8 @@ export interface AgentRecord {
   settlesUntil: number;
   /** What was done last. */
   lastStep: string;
+  /** The others that its server was introduced to, and when. */
+  met: ReadonlyMap<string, number>;
   failure: Failure | undefined;
   given: Given | undefined;
 }
@@ -60,6 +64,7 @@ export function newRecord(identity: NodeIdentity): AgentRecord {
     view: undefined,
     state: undefined,
     sequence: { bootId: "", last: 0n },
+    changedAt: -Infinity,
     heardAt: -Infinity,
     failedAt: undefined,
     why: "",
@@ -70,6 +75,7 @@ export function newRecord(identity: NodeIdentity): AgentRecord {
     busy: undefined,
     settlesUntil: -Infinity,
     lastStep: "",
+    met: new Map(),
     failure: undefined,
     given: undefined,
   };

@@ -20,7 +20,7 @@ interface Watched {
 }
 
 /** Between two looks at a deployment on its way; more for a large one. */
-const CLOSE_MS = 100;
+const CLOSE_MS = 300;
 const CLOSE_MS_PER_AGENT = 4;
 const IDLE_MS = 3000;
 /** Two heartbeats and a bit. */

@@ -25,13 +25,14 @@ export function agentNow(hub: AgentHub, place: Place, pod: PodNow | undefined): 
     return {
       contact: { known: "unreachable", why },
       busy: undefined,
+      met: [],
       failure: undefined,
       pushed: undefined,
       ...NOTHING,
     };
   }
-  const { contact, busy, failure, pushed, state, silentSince } = hub.sight(target);
-  return { contact, busy, failure, pushed, facts: agentFacts(state, silentSince), drifts: driftsOf(state) };
+  const { contact, busy, met, failure, pushed, state, silentSince } = hub.sight(target);
+  return { contact, busy, met, failure, pushed, facts: agentFacts(state, silentSince), drifts: driftsOf(state) };
 }
 
 const NOTHING = { facts: undefined, drifts: [] };

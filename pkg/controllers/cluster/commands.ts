@@ -41,6 +41,7 @@ export function commandOf(step: AgentStep, context: CommandContext): Command {
       return {
         step: "meet",
         timeoutMs: SHORT_MS,
+        meets: step.peers,
         send: (agent, limits) => agent.meet({ peers: peersOf(step.peers, context) }, limits),
       };
     case "follow": {

@@ -2,7 +2,7 @@
 import { FAILOVER_ANNOTATION, readFailoverRequest } from "../../api/failover-request.ts";
 import { type FailoverPlan, planFailover } from "../failover/failover.ts";
 import type { Hold } from "../lifecycle/hold.ts";
-import { rolloutView } from "./rollout-view.ts";
+import { type Introduction, rolloutView } from "./rollout-view.ts";
 import type { ClusterView } from "./view.ts";
 
 export interface FailoverNow extends FailoverPlan {
@@ -13,7 +13,7 @@ export interface FailoverNow extends FailoverPlan {
 const LOOK_MS = 250;
 
 /** What was written down of the last one stays. */
-export function failoverNow(view: ClusterView, now: Date): FailoverNow {
+export function failoverNow(view: ClusterView, introduced: readonly Introduction[], now: Date): FailoverNow {
   const { cluster, failoverOutcome: outcome } = view;
   const recorded = cluster.status?.failover;
   const nothing = { steps: [], status: recorded, underWay: undefined, requeueAfterMs: undefined };
@@ -21,7 +21,7 @@ export function failoverNow(view: ClusterView, now: Date): FailoverNow {
   if (text === undefined) return { ...nothing, holds: [] };
   const read = readFailoverRequest(text);
   if ("wrong" in read) return { ...nothing, holds: [{ name: "failover-unreadable", reason: read.wrong }] };
-  const { members } = rolloutView(view, undefined, now);
+  const { members } = rolloutView(view, undefined, introduced, now);
   const asked = new Set(view.nodes.filter(({ agent }) => agent.busy === "handover").map(({ name }) => name));
   const plan = planFailover({ request: read.request, recorded, outcome, asked, members, now });
   return { ...plan, holds: [], requeueAfterMs: plan.underWay === undefined ? undefined : LOOK_MS };

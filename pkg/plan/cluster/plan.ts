@@ -16,7 +16,7 @@ import type { HandoverStep } from "../rollout/step.ts";
 import { type ApplyStep, applySteps } from "./apply-steps.ts";
 import { type FailoverNow, failoverNow } from "./failover-view.ts";
 import { memberOf } from "./members.ts";
-import { rolloutView } from "./rollout-view.ts";
+import { introductions, rolloutView, settledInMs } from "./rollout-view.ts";
 import { deletionView, serversOf } from "./servers.ts";
 import { shardsNow } from "./shards.ts";
 import { type SpareStep, spareSteps } from "./spare-steps.ts";
@@ -77,14 +77,16 @@ function protectedRun(
 function run(view: ClusterView, members: readonly MemberView[], now: Date): ClusterPlan {
   const { effective } = view;
   const { down } = planResume(serversOf(view, now));
-  const failover = failoverNow(view, now);
-  const rollout = planRollout(rolloutView(view, failover.underWay, now));
+  const formation = formationOf(view, members);
+  const meetings = formation.steps.filter((step) => step.do === "meet");
+  const introduced = introductions(view.nodes, meetings);
+  const failover = failoverNow(view, introduced, now);
+  const rollout = planRollout(rolloutView(view, failover.underWay, introduced, now));
   const objects = applySteps(view, {
     now,
     mayReplace: ({ name }) => rollout.replace.has(name),
     change: (node, spec) => (down.has(node.name) ? { ...spec, suspended: true } : spec),
   });
-  const formation = formationOf(view, members);
   const whole = shardsNow(members).every((shard) => shard.whole);
   const handovers = [...failover.steps, ...rollout.handovers];
   return {
@@ -95,6 +97,7 @@ function run(view: ClusterView, members: readonly MemberView[], now: Date): Clus
       formation.requeueAfterMs ?? (whole ? undefined : LOOK_MS),
       rollout.requeueAfterMs,
       failover.requeueAfterMs,
+      rollout.moving ? settledInMs(introduced) : undefined,
     ),
     closely: formation.closely || !whole || rollout.moving || failover.underWay !== undefined,
     members,

@@ -1,6 +1,8 @@
 /** The cluster as a rolling change sees it. */
 import { electable } from "../formation/acquainted.ts";
-import { tableOf } from "../formation/member.ts";
+import { ownsSlots, tableOf } from "../formation/member.ts";
+import type { MeetStep } from "../formation/step.ts";
+import type { ClusterTable } from "../formation/view.ts";
 import { templateChanges } from "../lifecycle/template-changes.ts";
 import type { DesiredNode } from "../objects/types.ts";
 import { versionOfTag } from "../rollout/version.ts";
@@ -9,12 +11,39 @@ import { memberOf } from "./members.ts";
 import { needsMount, needsRestart, rolloutMember } from "./rollout-member.ts";
 import type { ClusterView, NodeNow } from "./view.ts";
 
+/**
+ * Who is introduced to a server that it knows loses its connection to it for a moment (the two have one more, and give up
+ * the wrong one), and a vote that goes over it is lost.
+ */
+const INTRODUCED_MS = 250;
+
+/** Pairs of nodes that are just being introduced, or are about to be. */
+export function introductions(nodes: readonly NodeNow[], steps: readonly MeetStep[]): readonly Introduction[] {
+  const made = nodes.flatMap(({ name, agent }) => agent.met.map(({ node, msAgo }) => ({ nodes: [name, node], msAgo })));
+  const coming = steps.flatMap(({ node, peers }) => peers.map((peer) => ({ nodes: [node, peer], msAgo: 0 })));
+  return [...made.filter(({ msAgo }) => msAgo < INTRODUCED_MS), ...coming];
+}
+
+export interface Introduction {
+  readonly nodes: readonly string[];
+  readonly msAgo: number;
+}
+
+/** In how long everybody's connections are as agents say; undefined when they are. */
+export function settledInMs(introduced: readonly Introduction[]): number | undefined {
+  return introduced.length === 0 ? undefined : INTRODUCED_MS - Math.min(...introduced.map(({ msAgo }) => msAgo));
+}
+
 /** Nodes that are there and not wanted are no part of it. */
-export function rolloutView(view: ClusterView, failover: string | undefined, now: Date): RolloutView {
+export function rolloutView(
+  view: ClusterView,
+  failover: string | undefined,
+  introduced: readonly Introduction[],
+  now: Date,
+): RolloutView {
   const { update, valkeyImage, pvc, backup } = view.effective.spec;
   const { configuration } = view.desired;
-  const tables = view.nodes.map((node) => tableOf(memberOf(node, now)));
-  const wish = { configuration, now, electable: electable(tables.filter((table) => table !== undefined)) };
+  const wish = { configuration, now, electable: electableNow(view.nodes, introduced, now) };
   return {
     members: pairs(view).map(([place, wanted]) => rolloutMember(place, { ...wish, wanted })),
     strategy: update.strategy,
@@ -26,6 +55,20 @@ export function rolloutView(view: ClusterView, failover: string | undefined, now
     failover,
     now,
   };
+}
+
+/** Whoever is being introduced to a primary may lose its vote. */
+function electableNow(nodes: readonly NodeNow[], introduced: readonly Introduction[], now: Date): ReadonlySet<string> {
+  const tables = new Map(nodes.map((node) => [node.name, tableOf(memberOf(node, now))]));
+  const primaries = new Set(nodes.filter(({ name }) => isOwner(tables.get(name))).map(({ name }) => name));
+  const shaken = introduced.flatMap((one) => (one.nodes.some((name) => primaries.has(name)) ? one.nodes : []));
+  const fit = electable([...tables.values()].filter((table) => table !== undefined));
+  const without = new Set(shaken.filter((name) => !primaries.has(name)).map((name) => tables.get(name)?.id));
+  return new Set([...fit].filter((id) => !without.has(id)));
+}
+
+function isOwner(table: ClusterTable | undefined): boolean {
+  return table !== undefined && ownsSlots(table);
 }
 
 function pairs({ nodes, desired }: ClusterView): readonly (readonly [NodeNow, DesiredNode])[] {

@@ -122,3 +122,20 @@ test("a volume whose file system only grows with a mount costs its pod a replace
   expect(waited).toMatchObject({ replace: ["shop-0-1"], changes: "volumes that have grown" });
   expect(rolloutOf("2026-05-01T11:58:30Z", "2026-05-01T11:58:00Z").replace).toEqual([]);
 });
+
+test("no primary hands over while its successor is being introduced to a primary: a vote could be lost", () => {
+  const replicas = (node: NodeNow): NodeNow => (node.member === 0 ? outdated(node) : node);
+  const handovers = (change: (node: NodeNow) => NodeNow) =>
+    planCluster(asked({ change }), NOW).steps.flatMap((step) => (step.do === "handover" ? [step.node] : []));
+  const met = (host: string, guest: string, msAgo: number) => (node: NodeNow) => {
+    const { agent, ...rest } = replicas(node);
+    return { ...rest, agent: node.name === host ? { ...agent, met: [{ node: guest, msAgo }] } : agent };
+  };
+  expect(handovers(replicas)).toEqual(["shop-0-0"]);
+  expect(handovers(met("shop-2-0", "shop-0-1", 5000))).toEqual(["shop-0-0"]);
+  expect(handovers(met("shop-2-0", "shop-0-1", 100))).toEqual(["shop-1-0"]);
+  expect(handovers(met("shop-0-1", "shop-1-0", 100))).toEqual(["shop-1-0"]);
+  // Whose connections to primaries stay.
+  expect(handovers(met("shop-0-1", "shop-1-1", 100))).toEqual(["shop-0-0"]);
+  expect(handovers(met("shop-2-1", "shop-1-0", 100))).toEqual(["shop-0-0"]);
+});

@@ -74,6 +74,7 @@ function healthyNode(wanted: DesiredNode, shards: number, replicas: number): Nod
   const agent: AgentNow = {
     contact: state.contact,
     busy: undefined,
+    met: [],
     failure: undefined,
     facts: undefined,
     drifts: [],
@@ -117,6 +118,7 @@ function healthyState(
       id: idOf(other.shard, other.member),
       ip: `10.0.${other.shard}.${other.member}`,
       role: other.member === 0 ? ("primary" as const) : ("replica" as const),
+      primaryId: other.member === 0 ? "" : idOf(other.shard, 0),
       slots: other.member === 0 ? [slotsOfShard(other.shard, shards)] : [],
     }));
   const table: Partial<ClusterTable> = {

@@ -3,7 +3,7 @@ import type { ValkeyCluster } from "../../api/cluster.ts";
 import type { ValkeyNode } from "../../api/node.ts";
 import type { ResolvedClusterSpec } from "../../api/resolve.ts";
 import type { FailoverOutcome } from "../failover/view.ts";
-import type { Contact, Pushed, Ran } from "../formation/view.ts";
+import type { Contact, Met, Pushed, Ran } from "../formation/view.ts";
 import type { Effective } from "../lifecycle/effective.ts";
 import type { Form } from "../lifecycle/form.ts";
 import type { Desired, DesiredObject } from "../objects/types.ts";
@@ -20,6 +20,8 @@ export interface PodNow extends PodFacts {
 export interface AgentNow {
   readonly contact: Contact;
   readonly busy: string | undefined;
+  /** Nodes that its server was introduced to in the last seconds. */
+  readonly met: readonly Met[];
   readonly failure: { readonly step: string; readonly message: string; readonly times: number } | undefined;
   readonly pushed: Pushed | undefined;
   readonly facts: AgentFacts | undefined;

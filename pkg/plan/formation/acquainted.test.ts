@@ -6,14 +6,19 @@ import type { ClusterTable, KnownNode } from "./view.ts";
 
 const ROLES = ["primary", "primary", "replica"] as const;
 
+/** Of whom the third is a replica. */
+const PRIMARIES = ["", "", "id0"] as const;
+
 /** Two primaries and a replica that know each other, but for what `change` says of how one sees another. */
 function tables(change: (from: number, to: number) => Partial<KnownNode> = () => ({}), epochs = [7, 7, 7]) {
   return ROLES.map((role, from): ClusterTable => {
     const nodes = ROLES.flatMap((other, to) =>
-      to === from ? [] : [knownNode(to, { role: other, ...change(from, to) })],
+      to === from ? [] : [knownNode(to, { role: other, primaryId: PRIMARIES[to] ?? "", ...change(from, to) })],
     );
     const slots = role === "primary" ? [{ first: from, last: from }] : [];
-    const table = tableOf(running(from, { role, slots, currentEpoch: epochs[from] ?? 0, nodes }));
+    const table = tableOf(
+      running(from, { role, primaryId: PRIMARIES[from] ?? "", slots, currentEpoch: epochs[from] ?? 0, nodes }),
+    );
     if (table === undefined) throw new Error("a running member has a table");
     return table;
   });
@@ -33,6 +38,7 @@ test("a replica could lose its election while a primary has no connection to it,
     one(2, 0, { connected: false }),
     one(0, 2, { role: "primary" }),
     one(2, 1, { role: "replica" }),
+    one(0, 2, { primaryId: "" }),
     one(1, 2, { failed: true }),
     one(1, 2, { handshake: true }),
   ]) {

@@ -1,8 +1,8 @@
 /**
  * Which servers know each other as they are. One that was started again takes its cluster for well at first, and refuses all
  * requests some seconds later, when those whose new addresses it does not know have not been heard of. Who has not heard yet
- * that another is a replica, or of the newest epoch, would not elect it; and a vote goes over the voter's own connection to
- * the candidate: without one it is lost.
+ * that another is a replica, and whose, or of the newest epoch, would not elect it; and a vote goes over the voter's own
+ * connection to the candidate: without one it is lost.
  */
 import { ownsSlots } from "./member.ts";
 import type { ClusterTable } from "./view.ts";
@@ -33,10 +33,11 @@ export function electable(tables: readonly ClusterTable[]): ReadonlySet<string> 
   return new Set(fit.map(({ id }) => id));
 }
 
-type Roles = ReadonlyMap<string, ClusterTable["role"]>;
+/** What each is, and for a replica of whom. */
+type Roles = ReadonlyMap<string, Pick<ClusterTable, "role" | "primaryId">>;
 
 function rolesOf(tables: readonly ClusterTable[]): Roles {
-  return new Map(tables.map(({ id, role }) => [id, role]));
+  return new Map(tables.map(({ id, role, primaryId }) => [id, { role, primaryId }]));
 }
 
 function newestEpoch(tables: readonly ClusterTable[]): number {
@@ -44,7 +45,9 @@ function newestEpoch(tables: readonly ClusterTable[]): number {
 }
 
 function knownAsTheyAre({ nodes }: ClusterTable, roles: Roles): readonly string[] {
-  return nodes.flatMap(({ id, role, connected, failed, handshake }) =>
-    roles.get(id) === role && connected && !failed && !handshake ? [id] : [],
-  );
+  return nodes.flatMap(({ id, role, primaryId, connected, failed, handshake }) => {
+    const is = roles.get(id);
+    const known = is !== undefined && is.role === role && is.primaryId === primaryId;
+    return known && connected && !failed && !handshake ? [id] : [];
+  });
 }

@@ -74,6 +74,6 @@ function strangerHold({ id, ip, knownBy }: Stranger): FormationHold {
   const by = knownBy[0]?.member.name ?? "a member";
   return {
     name: "stranger-in-cluster",
-    reason: `${by} is connected to node ${id} at ${ip}, which belongs to no member; if it is not yours, remove it with CLUSTER FORGET`,
+    reason: `${by} is connected to node ${id} at ${ip}, which belongs to no member: that of a pod that was replaced goes by itself; one that stays and is not yours, remove with CLUSTER FORGET`,
   };
 }

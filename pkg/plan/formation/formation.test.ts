@@ -103,7 +103,17 @@ describe("a shard that is led", () => {
     const replica = running(1, { role: "replica", primaryId: "id0", nodes: [knownNode(0, { slots: ALL_SLOTS })] });
     const tell = { do: "meet", node: "c-0-1", lane: "c-0-1", peers: ["c-0-0"] } as const;
     expect(outcome(inputOf(owner, replica)).steps).toEqual([tell]);
-    const aware = running(0, { slots: ALL_SLOTS, configEpoch: 1, nodes: [knownNode(1, { role: "replica" })] });
+    const heard = running(0, { slots: ALL_SLOTS, configEpoch: 1, nodes: [knownNode(1, { role: "replica" })] });
+    expect(outcome(inputOf(heard, replica)).steps).toEqual([tell]);
+    const { contact } = replica;
+    if (contact.known !== "answer") throw new Error("it answers");
+    const justNow = { ...replica, contact: { ...contact, steadyMs: 100 } };
+    expect(outcome(inputOf(owner, justNow)).steps).toEqual([]);
+    const aware = running(0, {
+      slots: ALL_SLOTS,
+      configEpoch: 1,
+      nodes: [knownNode(1, { role: "replica", primaryId: "id0" })],
+    });
     expect(outcome(inputOf(aware, replica)).steps).toEqual([]);
   });
 
@@ -129,7 +139,11 @@ describe("a shard that is led", () => {
 
   test("is met by who is known under an old address", () => {
     const moved = running(1, { nodes: [knownNode(0, { slots: ALL_SLOTS })], role: "replica", primaryId: "id0" });
-    const host = running(0, { slots: ALL_SLOTS, configEpoch: 1, nodes: [knownNode(1, { role: "replica" })] });
+    const host = running(0, {
+      slots: ALL_SLOTS,
+      configEpoch: 1,
+      nodes: [knownNode(1, { role: "replica", primaryId: "id0" })],
+    });
     const { steps } = outcome(inputOf(host, { ...moved, ip: "10.0.0.99" }));
     expect(steps).toEqual([{ do: "meet", node: "c-0-0", lane: "c-0-0", peers: ["c-0-1"] }]);
   });

@@ -5,7 +5,7 @@
 import { isBlank, ownsSlots } from "./member.ts";
 import type { Runner } from "./shard.ts";
 import type { MeetStep } from "./step.ts";
-import type { ClusterTable } from "./view.ts";
+import type { ClusterTable, MemberView } from "./view.ts";
 
 const ALL_PAIRS_UP_TO = 30;
 const SEEDS = 3;
@@ -51,11 +51,23 @@ function isDeaf(owner: Runner, guest: Runner): boolean {
   return known !== undefined && !known.handshake && known.slots.length === 0;
 }
 
-/** Takes a replica for what it was before, and would not vote for it. That, too, comes with one of the next pings. */
+/** Others need a moment to say that they have heard of it. */
+const TOLD_MS = 200;
+
+/**
+ * Takes a replica for what it was before, or does not know whose it is, and would not vote for it. That, too, comes with a
+ * ping. Who has just become a replica is waited for: an introduction costs the two their connection for a moment.
+ */
 function isMisled(replica: Runner, guest: Runner): boolean {
   const { table, member } = replica;
-  if (table.role !== "replica" || shakesHands(guest.table, member.ip)) return false;
-  return guest.table.nodes.some(({ id, role, handshake }) => id === table.id && !handshake && role !== "replica");
+  if (table.role !== "replica" || !isSteady(member) || shakesHands(guest.table, member.ip)) return false;
+  const known = guest.table.nodes.find(({ id }) => id === table.id);
+  if (known === undefined || known.handshake) return false;
+  return known.role !== "replica" || known.primaryId !== table.primaryId;
+}
+
+function isSteady({ contact }: MemberView): boolean {
+  return contact.known === "answer" && contact.steadyMs >= TOLD_MS;
 }
 
 function haveMet(a: Runner, b: Runner): boolean {

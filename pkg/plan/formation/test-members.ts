@@ -48,7 +48,7 @@ export function memberView(member: number, changes: Partial<MemberView> = {}): M
 }
 
 export function answering(member: number, state: Partial<NodeView>, changes: Partial<MemberView> = {}): MemberView {
-  const contact = { known: "answer" as const, state: { ...NODE, ...state }, ageMs: 0 };
+  const contact = { known: "answer" as const, state: { ...NODE, ...state }, ageMs: 0, steadyMs: 60_000 };
   const sightings = "";
   const pushed = { bootId: "boot", configurationHash: "c", secretsHash: "s", sightings, ageMs: 0 };
   return memberView(member, { contact, pushed, ...changes });

@@ -119,6 +119,6 @@ export class SimOperator {
     const heard = this.#heard.get(name);
     if (heard === undefined) return { known: "not-asked" };
     if (heard.state === undefined || pod === undefined) return { known: "unreachable", why: "it has no pod" };
-    return { known: "answer", state: heard.state, ageMs: this.#world.now - heard.at };
+    return { known: "answer", state: heard.state, ageMs: this.#world.now - heard.at, steadyMs: 60_000 };
   }
 }

@@ -81,7 +81,14 @@ export type Contact =
   /** Not in this term: nothing may be decided on what is not known. */
   | { readonly known: "not-asked" }
   | { readonly known: "unreachable"; readonly why: string }
-  | { readonly known: "answer"; readonly state: NodeView; readonly ageMs: number };
+  /** `steadyMs`: for how long it has said the same. */
+  | { readonly known: "answer"; readonly state: NodeView; readonly ageMs: number; readonly steadyMs: number };
+
+/** A node that a server was introduced to. */
+export interface Met {
+  readonly node: string;
+  readonly msAgo: number;
+}
 
 /** What this boot of an agent was given by the leader of this term. */
 export interface Pushed {

@@ -239,22 +239,37 @@ describe("the gate", () => {
 });
 
 describe("a handover", () => {
+  const later = { ...PRIMARY, offset: 105 };
+
   test("waits until writes are refused and the successor has everything", () => {
     const trio = settled();
     trio.feed(0, { kind: "leave" });
-    trio.tick(1, replicaSight(1, { offset: 99 }));
     trio.tick(0, { ...PRIMARY, fenced: false });
     trio.now += 10;
-    trio.tick(0, { ...PRIMARY, fenced: false });
+    trio.tick(0, { ...later, fenced: false });
     expect(trio.did("fence")).toContain("a-0-0");
-    trio.tick(0, PRIMARY);
+    trio.tick(0, later);
     expect(trio.did("promote")).toEqual([]);
     const successor = trio.states[0]?.handover.successor === "a-0-2" ? 2 : 1;
-    trio.tick(successor, replicaSight(successor, { offset: 100 }));
+    trio.tick(successor, replicaSight(successor, { offset: 105 }));
     trio.now += 200;
-    trio.tick(0, PRIMARY);
+    trio.tick(0, later);
     expect(trio.did("promote")).toEqual([`a-0-${successor}`]);
     trio.tick(0, replicaSight(0, { run: "a-0-0@1" }));
     expect(trio.done.find((output) => output.do === "end-handover")).toMatchObject({ result: "handed-over" });
+  });
+
+  test("lets nobody wait for a replica that does not get the stream of writes yet, unless it never will", () => {
+    const trio = settled();
+    for (const replica of [1, 2]) trio.tick(replica, replicaSight(replica, { offset: 90 }));
+    const fences = () => trio.done.filter((output) => output.do === "fence" && output.by === "a-0-0").length;
+    const before = fences();
+    trio.feed(0, { kind: "leave" });
+    const began = trio.now;
+    for (; trio.now - began < RULES.timing.streamingMs; trio.now += 200) trio.tick(0, { ...later, fenced: false });
+    expect([trio.states[0]?.handover.stage, fences()]).toEqual(["choosing", before]);
+    trio.tick(0, { ...later, fenced: false });
+    expect(trio.states[0]?.handover.stage).toBe("catching-up");
+    expect(fences()).toBeGreaterThan(before);
   });
 });

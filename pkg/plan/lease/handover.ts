@@ -7,6 +7,8 @@ import { type Line, question } from "./post.ts";
 export interface HandoverState {
   readonly stage: "none" | "choosing" | "catching-up" | "given-away";
   readonly since: number;
+  /** How far the data was when it began: who has that gets the stream of writes, and will soon have the rest. */
+  readonly offset: number;
   /** Who is to lead; undefined for the one with the newest copy. */
   readonly wanted: string | undefined;
   readonly successor: string | undefined;
@@ -19,6 +21,7 @@ export interface HandoverState {
 export const NO_HANDOVER: HandoverState = {
   stage: "none",
   since: 0,
+  offset: 0,
   wanted: undefined,
   successor: undefined,
   fencedAt: undefined,
@@ -38,7 +41,8 @@ type Step = [HandoverState, Output[]];
 export function beginHandover(context: Context, before: HandoverState, wanted: string | undefined): Step {
   if (before.stage !== "none") return [before, []];
   if (!isRunningPrimary(context.server)) return [before, [ended("not-primary")]];
-  return [{ ...NO_HANDOVER, stage: "choosing", since: context.now, wanted }, []];
+  const { offset } = context.server;
+  return [{ ...NO_HANDOVER, stage: "choosing", since: context.now, offset, wanted }, []];
 }
 
 /** Whether writes wait: from the choice of a successor on. */
@@ -65,13 +69,19 @@ export function tickHandover(
   }
 }
 
+/**
+ * A replica whose first sync has just ended has what there was when it began, and gets the rest only after its next word to
+ * the primary, up to a second later: writes do not wait for that.
+ */
 function choose(context: Context, handover: HandoverState, peers: ReadonlyMap<string, Standing>): Step {
-  const { wanted } = handover;
+  const { wanted, offset, since } = handover;
+  const { answerFreshMs, streamingMs } = context.rules.timing;
   const fit = [...peers.values()].filter((peer) => isFit(context, peer) && (wanted ?? peer.node) === peer.node);
   const [best] = fit.toSorted((a, b) => b.offset - a.offset || a.member - b.member);
-  if (best !== undefined) return [{ ...handover, stage: "catching-up", successor: best.node, since: context.now }, []];
-  if (context.now - handover.since < context.rules.timing.answerFreshMs) return [handover, []];
-  return [NO_HANDOVER, [ended("no-replica-in-sync")]];
+  const passed = context.now - since;
+  if (best === undefined) return passed < answerFreshMs ? [handover, []] : [NO_HANDOVER, [ended("no-replica-in-sync")]];
+  if (best.offset < offset && passed < streamingMs) return [handover, []];
+  return [{ ...handover, stage: "catching-up", successor: best.node, since: context.now }, []];
 }
 
 function isFit({ server }: Context, { phase, role, linkUp, leaving, dataEpoch, hasData }: Standing): boolean {

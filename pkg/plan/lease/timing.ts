@@ -51,6 +51,8 @@ export interface Timing {
   readonly stoppedMs: number;
   /** How long a process may be there without an answer: a busy script or a slow disk is not a dead server. */
   readonly silentMs: number;
+  /** For how long a handover waits, before writes do, for a replica to get what was written during its first sync. */
+  readonly streamingMs: number;
   /** How long a handover may keep writes waiting before it is given up. */
   readonly handoverMs: number;
   /**
@@ -83,6 +85,7 @@ export const TIMING: Timing = {
   nodeTimeoutMs: 5000,
   stoppedMs: 1000,
   silentMs: 15_000,
+  streamingMs: 2000,
   handoverMs: 5000,
   rebornMs: 700,
 };

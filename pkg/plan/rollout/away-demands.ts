@@ -25,6 +25,11 @@ function disturbed(facts: StepFacts): ReadonlyMap<number, string> {
   return reasons;
 }
 
+function handingOver({ taken }: StepFacts): ReadonlyMap<number, string> {
+  const others = taken.filter(({ turn }) => turn === "hand-over");
+  return new Map(others.map(({ member }) => [member.shard, `it is the turn of ${member.name}`]));
+}
+
 function first(reasons: ReadonlyMap<number, string>): string {
   return [...reasons.values()][0] ?? "";
 }
@@ -39,11 +44,12 @@ const FIRST_POD_WELL: Demand<StepFacts> = {
   },
 };
 
+/** A handover takes nothing away: it need not wait for pods of other shards to come back, only for other handovers. */
 const SHARDS_AT_ONCE: Demand<StepFacts> = {
   name: "shards-at-once",
   unmet: (facts) => {
     const { maxUnavailable } = facts.view;
-    const busy = disturbed(facts);
+    const busy = facts.turn === "hand-over" ? handingOver(facts) : disturbed(facts);
     if (busy.size < maxUnavailable) return undefined;
     return `spec.update.maxUnavailable is ${maxUnavailable}: ${first(busy)}`;
   },

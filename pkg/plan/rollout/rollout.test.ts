@@ -128,3 +128,10 @@ test("a closed window is looked at again when it opens", () => {
   const { moving, requeueAfterMs } = planRollout(rolloutOf({ window: "30 13 * * *" }));
   expect({ moving, requeueAfterMs }).toEqual({ moving: false, requeueAfterMs: 90 * 60_000 });
 });
+
+test("while a pod of another shard comes back a primary hands over, and no pod goes", () => {
+  const change = { "shop-0-1": UPDATED, "shop-1-1": { ...UPDATED, ready: false } };
+  const { handovers, replace } = planRollout(rolloutOf({ change }));
+  expect(handovers.map(({ node }) => node)).toEqual(["shop-0-0"]);
+  expect([...replace]).toEqual([]);
+});

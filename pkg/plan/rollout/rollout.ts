@@ -41,8 +41,9 @@ export interface RolloutProgress {
   readonly next: string | undefined;
 }
 
-/** Reports come when something changes; freshness is lost by time alone. */
-const LOOK_MS = 500;
+/** Reports come when something changes; that agents were asked again, and how old an answer is, time alone tells. */
+const LOOK_MS = 150;
+const LOOK_MS_PER_MEMBER = 4;
 
 export function planRollout(view: RolloutView): RolloutPlan {
   const unfinished = view.members.filter((member) => member.outdated || isSpare(member));
@@ -70,7 +71,7 @@ export function planRollout(view: RolloutView): RolloutPlan {
     holds,
     progress: unfinished.length === 0 ? undefined : progressOf(view, [...steps, ...turns.refused, ...going.refused]),
     moving: unfinished.length > 0 && !waits,
-    requeueAfterMs: requeue(unfinished.length > 0, waits, opensAt, view.now),
+    requeueAfterMs: unfinished.length > 0 ? requeue(view, waits, opensAt) : undefined,
   };
 }
 
@@ -84,10 +85,10 @@ export const LASTING_HOLDS: ReadonlySet<string> = new Set([
   "another-copy",
 ]);
 
-function requeue(any: boolean, waits: boolean, opensAt: Date | undefined, now: Date): number | undefined {
-  if (!any) return undefined;
-  if (!waits) return LOOK_MS;
-  return opensAt === undefined ? undefined : Math.max(LOOK_MS, opensAt.getTime() - now.getTime());
+function requeue({ members, now }: RolloutView, waits: boolean, opensAt: Date | undefined): number | undefined {
+  const lookMs = LOOK_MS + LOOK_MS_PER_MEMBER * members.length;
+  if (!waits) return lookMs;
+  return opensAt === undefined ? undefined : Math.max(lookMs, opensAt.getTime() - now.getTime());
 }
 
 function handover({ member: { name, answer }, shard }: Candidate): HandoverStep {
