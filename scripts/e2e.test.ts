@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { inOrder, mayRunAgain, onGivenCluster } from "./e2e.ts";
+import { inOrder, onGivenCluster } from "./e2e.ts";
 
 const file = (name: string) => `./test/e2e/${name}.test.ts`;
 
@@ -18,11 +18,4 @@ test("on a cluster that somebody has, those without an operator come before any 
     first: ["api-crds", "crds"].map(file),
     rest: ["chaos", "lab"].map(file),
   });
-});
-
-test("a file that failed is tried once more, unless it did harm", () => {
-  const counts = { passed: 3, failed: 1, skipped: 0 };
-  expect(mayRunAgain({ counts, output: "too slow" })).toBe(true);
-  expect(mayRunAgain({ counts: { ...counts, failed: 0 }, output: "" })).toBe(false);
-  expect(mayRunAgain({ counts, output: "…\n### harm: 2 acknowledged writes lost\n" })).toBe(false);
 });

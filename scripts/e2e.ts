@@ -6,9 +6,9 @@ import { availableParallelism, freemem } from "node:os";
 import { join } from "node:path";
 import { down, insideLab, isHealthy, type Lab, labEnv, openLab, up } from "../test/lab/lab.ts";
 import { lookOf } from "../test/lab/status.ts";
-import { tellsOfHarm } from "../test/lib/harm.ts";
 import { inLanes } from "./lanes.ts";
 import { DIST, run as runProgram, seconds } from "./lib.ts";
+import { MOST_SECOND_ATTEMPTS, mayRunAgain } from "./second-attempt.ts";
 import { NONE } from "./test-report.ts";
 import { bunTest, joined, type Outcome, type TestRun, testFiles } from "./test-run.ts";
 
@@ -157,14 +157,6 @@ async function againWhereItMay(name: string, tried: readonly Tried[]): Promise<r
   const words = again.map(({ file, outcome }) => `${file}\n${outcome.failures}`);
   if (again.length > 0) console.log(`== tried a second time, because at first:\n\n${words.join("\n\n")}`);
   return outcomes;
-}
-
-/** More of them are no accident. */
-const MOST_SECOND_ATTEMPTS = 3;
-
-/** What failed because the machine was busy may be tried again; what was lost is lost (docs/decisions/0016). */
-export function mayRunAgain({ counts, output }: Pick<Outcome, "counts" | "output">): boolean {
-  return counts.failed > 0 && !tellsOfHarm(output);
 }
 
 /** A machine that was cut off may need a while. */

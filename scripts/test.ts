@@ -13,6 +13,7 @@ import { build } from "./build.ts";
 import { allOnLab, onContext, onLab } from "./e2e.ts";
 import { inLanes } from "./lanes.ts";
 import { main, seconds, Trouble } from "./lib.ts";
+import { afterSecond, failedFiles, MOST_SECOND_ATTEMPTS, mayRunAgain } from "./second-attempt.ts";
 import { addCounts, type Counts, NONE } from "./test-report.ts";
 import { bunTest, joined, type Outcome, shown, type TestRun, testFiles } from "./test-run.ts";
 
@@ -165,9 +166,29 @@ async function testMain(): Promise<number> {
 
 async function partsOf(groups: readonly (readonly Part[])[], options: Options): Promise<readonly Timed[]> {
   const all: Timed[] = [];
-  for (const group of groups) all.push(...(await Promise.all(group.map((part) => timedPart(part, options)))));
+  for (const group of groups) {
+    const tried = await Promise.all(group.map((part) => timedPart(part, options)));
+    // Who ran with the machine to itself has had its chance, and end-to-end files have had a second one.
+    if (group.length === 1) all.push(...tried);
+    else for (const one of tried) all.push(await againAlone(one));
+  }
   return all;
 }
+
+/** What failed beside something else is tried once more without. */
+async function againAlone({ part, outcome }: Timed): Promise<Timed> {
+  const failed = failedFiles(outcome.output);
+  const again = [...failed].slice(0, MOST_SECOND_ATTEMPTS);
+  if (again.length === 0 || failed.size > again.length || !mayRunAgain(outcome)) return { part, outcome };
+  const files = again.map(([file]) => `./${file}`);
+  console.log(`== ${part}: once more, and alone: ${files.join(" ")}; at first:\n\n${outcome.failures}\n`);
+  const second = await bunTest(files, { timeoutMs: ALONE_MS, limitMs: FILE_LIMIT_MS });
+  const failures = again.reduce((sum, [, count]) => sum + count, 0);
+  return { part, outcome: afterSecond(outcome, failures, second) };
+}
+
+/** Of one test. */
+const ALONE_MS = 60_000;
 
 /** Says what came of it; the exit code. */
 function verdict(parts: readonly Timed[]): number {

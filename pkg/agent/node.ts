@@ -225,7 +225,7 @@ export class Node implements Served {
   /** What a pod that goes away does with its server's role: its replica with the newest copy leads before it ends. */
   async leave(signal: AbortSignal): Promise<string> {
     this.#deps.tell("PodTerminating", this.notReady ?? "the pod was told to go while its node serves clients");
-    const handover = await this.lease.driver.leave(signal);
+    const handover = await this.lease.driver.leave(signal).finally(() => this.supervisor.expectEnd());
     const look = handover.result === "handed-over" ? await this.supervisor.freshLook(0, signal) : undefined;
     const words = departure(handover, this.#leaderIn(look));
     if (words.reason !== undefined) this.#deps.tell(words.reason, words.message);

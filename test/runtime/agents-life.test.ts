@@ -265,6 +265,16 @@ test("the preStop hook reaches the agent with the server's own client", async ()
   await until("the report", () => world.reports.some(({ reason }) => reason === "PodTerminating"));
 });
 
+test("a server that does not hear that its pod goes is told by its agent", async () => {
+  const [world, pod] = await single();
+  await using _ = world;
+  await pod.start();
+  await pod.runs();
+  const { root } = await ensureValkey("9.1");
+  await Program.run([...command(root, "valkey-cli"), "-s", pod.options.paths.agentSocket, "HANDOVER"]);
+  await until("the server is told", () => pod.output.includes("Received SIGTERM"), { timeoutMs: 12_000 });
+}, 30_000);
+
 test("a replica stays ready when its primary dies, and leads", async () => {
   await using world = await AgentWorld.start({ version: "9.1", shards: 1, replicas: 1 });
   await world.form();

@@ -94,7 +94,7 @@ test("a look counts once, and a replica that has not said anything for long is a
   const watch = new ReplicaWatch();
   const first = look({ own: 100, acked: 100 });
   expect(watch.see(first, 0)).toBe(watch.see(first, 700));
-  expect(ReplicaWatch.mustAsk(watch.see(look({ own: 200, acked: 100 }), 1000))).toBe(false);
-  expect(ReplicaWatch.mustAsk(watch.see(look({ own: 300, acked: 100 }), 1500))).toBe(true);
+  expect(ReplicaWatch.mustAsk(watch.see(look({ own: 200, acked: 100 }), 500))).toBe(false);
+  expect(ReplicaWatch.mustAsk(watch.see(look({ own: 300, acked: 100 }), 1000))).toBe(true);
   expect(ReplicaWatch.mustAsk(watch.see(look({ own: 300 }), 2000))).toBe(false);
 });

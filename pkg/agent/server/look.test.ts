@@ -70,9 +70,10 @@ describe.each([...VALKEY_VERSIONS])("Valkey %s", (version) => {
     expect(before.cluster).toMatchObject({ role: Role.REPLICA, configEpoch: 2n, slots: [] });
     expect(before.replication).toMatchObject({ inSync: true, syncing: false, replicas: [] });
     await cluster.shard(1).primary.kill();
-    const after = await until("the primary is held for failed", async () => {
+    const after = await until("the primary is held for failed, and nobody is connected to it", async () => {
       const look = await lookAt(client, soon());
-      return look.cluster?.nodes.find(({ id }) => id === primaryId)?.failed === true ? look : undefined;
+      const primary = look.cluster?.nodes.find(({ id }) => id === primaryId);
+      return primary?.failed === true && !primary.connected ? look : undefined;
     });
     client.close();
     expect(after.replication?.inSync).toBe(false);

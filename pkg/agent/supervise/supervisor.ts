@@ -65,6 +65,8 @@ const NEW_FOR_MS = 1000;
 /** Between two looks for a word about the server at the gate. */
 const GATE_MS = 20;
 const WAITING_MS = 1000;
+/** kubelet's signal follows the hook at once. */
+const SIGNAL_LOST_MS = 5000;
 const MS_PER_NODE = 4;
 
 export class Supervisor {
@@ -77,6 +79,8 @@ export class Supervisor {
   #toldSilent = false;
   #toldWaiting = "";
   #retired: boolean;
+  /** When a server that was to be told to end is told again. */
+  #endsBy = Number.POSITIVE_INFINITY;
   /** How often the server at the gate was to be let in and was not there yet. */
   #attempts = 0;
 
@@ -152,6 +156,14 @@ export class Supervisor {
   retire(): void {
     writeWhole(this.#options.paths.stopped, "");
     this.#retired = true;
+  }
+
+  /**
+   * Its pod goes, and kubelet tells the server to end now. Now and then the signal does not reach it, a bare server neither:
+   * then it would run on until the pod's grace is over, and be killed.
+   */
+  expectEnd(): void {
+    this.#endsBy = this.#options.clock.monotonic() + SIGNAL_LOST_MS;
   }
 
   /** Resolves when no server is there that was let in. */
@@ -254,11 +266,20 @@ export class Supervisor {
     while (!signal.aborted && (await this.#stillLives(process, closed, signal))) {
       closed = false;
       await this.#lookOnce(signal);
+      this.#tellToEnd(process);
       await ended.wait(clock, this.#restMs(clock.monotonic() - began), signal, () => closed);
     }
     watching.abort();
     await watch;
     if (!signal.aborted) this.#bury(process, Math.round(clock.monotonic() - began));
+  }
+
+  #tellToEnd(server: ProcessId): void {
+    const { clock, log } = this.#options;
+    if (clock.monotonic() < this.#endsBy || !this.#lives(server)) return;
+    this.#endsBy = Number.POSITIVE_INFINITY;
+    log.warn({ pid: server.pid }, "its pod goes and the server runs on: it is told to end again");
+    process.kill(server.pid, "SIGTERM");
   }
 
   async #lookOnce(signal: AbortSignal): Promise<void> {

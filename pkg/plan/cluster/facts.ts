@@ -1,7 +1,7 @@
 /** What the status and its conditions are made of: the cluster in numbers and in words. */
 import type { ValkeyClusterStatus } from "../../api/cluster-status.ts";
 import { allAcquainted } from "../formation/acquainted.ts";
-import { stateOf, tableOf } from "../formation/member.ts";
+import { stateOf } from "../formation/member.ts";
 import { SLOTS } from "../formation/slots.ts";
 import type { MemberView } from "../formation/view.ts";
 import { type Trouble, troublesOf } from "../trouble/trouble.ts";
@@ -69,8 +69,7 @@ export function clusterNow({ view, plan, failures, now }: StatusInput): ClusterN
 
 /** What is Ready already does not cease to be for a link that is lost: that others notice, if it is a loss. */
 function haveMet(members: readonly MemberView[]): boolean {
-  const tables = members.map(tableOf).filter((table) => table !== undefined);
-  return tables.length === members.length && allAcquainted(tables);
+  return allAcquainted(members);
 }
 
 /** The last pod is still on its way when none is outdated any more. */

@@ -59,10 +59,11 @@ export function rolloutView(
 
 /** Whoever is being introduced to a primary may lose its vote. */
 function electableNow(nodes: readonly NodeNow[], introduced: readonly Introduction[], now: Date): ReadonlySet<string> {
-  const tables = new Map(nodes.map((node) => [node.name, tableOf(memberOf(node, now))]));
+  const members = nodes.map((node) => memberOf(node, now));
+  const tables = new Map(members.map((member) => [member.name, tableOf(member)]));
   const primaries = new Set(nodes.filter(({ name }) => isOwner(tables.get(name))).map(({ name }) => name));
   const shaken = introduced.flatMap((one) => (one.nodes.some((name) => primaries.has(name)) ? one.nodes : []));
-  const fit = electable([...tables.values()].filter((table) => table !== undefined));
+  const fit = electable(members);
   const without = new Set(shaken.filter((name) => !primaries.has(name)).map((name) => tables.get(name)?.id));
   return new Set([...fit].filter((id) => !without.has(id)));
 }
