@@ -117,6 +117,13 @@ describe("a shard that is led", () => {
     expect(outcome(inputOf(aware, replica)).steps).toEqual([]);
   });
 
+  test("is told of again while somebody leads it: a replica that has to be elected keeps its connections", () => {
+    const orphan = running(1, { role: "replica", primaryId: "id0", nodes: [knownNode(2, { role: "replica" })] });
+    const other = running(2, { role: "replica", primaryId: "id0", nodes: [knownNode(1, { role: "replica" })] });
+    const gone = memberView(0, { podRuns: false });
+    expect(outcome(inputOf(gone, orphan, other)).steps.filter((step) => step.do === "meet")).toEqual([]);
+  });
+
   test("gets a spare as a follower only when every agent has heard of it", () => {
     const { member } = spareOf(0);
     const owner = running(0, { slots: ALL_SLOTS });

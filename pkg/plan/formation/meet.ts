@@ -25,7 +25,8 @@ export function planMeetings(runners: readonly Runner[], ledShards: ReadonlySet<
       ? guests.filter((guest, at) => isStranger(host, guest, few && at < position))
       : [];
     const told = guests.filter(
-      (guest) => (few || guest.member.shard === host.member.shard) && (isDeaf(host, guest) || isMisled(host, guest)),
+      (guest) =>
+        (few || guest.member.shard === host.member.shard) && (isDeaf(host, guest) || isMisled(host, guest, ledShards)),
     );
     return meeting(host, [...new Set([...strangers, ...told])]);
   });
@@ -56,14 +57,18 @@ const TOLD_MS = 200;
 
 /**
  * Takes a replica for what it was before, or does not know whose it is, and would not vote for it. That, too, comes with a
- * ping. Who has just become a replica is waited for: an introduction costs the two their connection for a moment.
+ * ping. Who has just become a replica is waited for: an introduction costs the two their connection for a moment. That is
+ * why a shard that nobody leads is left alone but for the role: its replica needs its connections, to be elected.
  */
-function isMisled(replica: Runner, guest: Runner): boolean {
+function isMisled(replica: Runner, guest: Runner, ledShards: ReadonlySet<number>): boolean {
   const { table, member } = replica;
   if (table.role !== "replica" || !isSteady(member) || shakesHands(guest.table, member.ip)) return false;
   const known = guest.table.nodes.find(({ id }) => id === table.id);
   if (known === undefined || known.handshake) return false;
-  return known.role !== "replica" || known.primaryId !== table.primaryId;
+  if (known.role !== "replica") return true;
+  // Who has never heard of the primary does not learn of it from its replica.
+  const knowsPrimary = [guest.table, ...guest.table.nodes].some(({ id }) => id === table.primaryId);
+  return knowsPrimary && ledShards.has(member.shard) && known.primaryId !== table.primaryId;
 }
 
 function isSteady({ contact }: MemberView): boolean {
