@@ -279,7 +279,12 @@ export class Supervisor {
     if (clock.monotonic() < this.#endsBy || !this.#lives(server)) return;
     this.#endsBy = Number.POSITIVE_INFINITY;
     log.warn({ pid: server.pid }, "its pod goes and the server runs on: it is told to end again");
-    process.kill(server.pid, "SIGTERM");
+    try {
+      process.kill(server.pid, "SIGTERM");
+    } catch (error) {
+      // It has ended in this moment; or the agent may not, and the pod's grace ends it.
+      log.warn({ pid: server.pid, err: error }, "the server cannot be told to end");
+    }
   }
 
   async #lookOnce(signal: AbortSignal): Promise<void> {
